@@ -1,0 +1,454 @@
+"""From outcome patterns to cells: estimates, intervals, tests and verdicts for every group."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from forgetmap.map import (
+    Cell,
+    Counts,
+    Estimate,
+    Forgetting,
+    Headline,
+    Influence,
+    Interval,
+    Net,
+    Transition,
+    Verdict,
+)
+from forgetmap.stats import intervals, tests, transitions
+from forgetmap.stats.patterns import Patterns
+from forgetmap.stats.power import minimum_detectable_effect
+from forgetmap.stats.transitions import FEATURES, FORGET, GAIN, Estimates, N
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Adjust = Callable[[list[float]], Floats]
+
+ALPHA = 0.05
+
+
+@dataclass
+class Plan:
+    """What every cell is computed with."""
+
+    margin: float = 0.02
+    draws: int = 10_000
+    seed: int = 0
+
+
+class Soft(NamedTuple):
+    """The soft estimator's sums, for forgetting and transfer, and draws of them."""
+
+    sums: Floats
+    draws: Floats
+
+
+@dataclass
+class Group:
+    """One task, or several: their patterns, their feature sums, and draws of those sums."""
+
+    patterns: Patterns
+    sums: dict[float, Floats]
+    draws: dict[float, Floats]
+    soft: Soft | None
+    """None where an item lacks option probabilities."""
+    clustered: bool
+
+
+@dataclass
+class _Draft:
+    """A cell before its p-value is adjusted, with what its verdict needs."""
+
+    cell: Cell
+    net: tuple[float, float]
+    """90 % interval of the accuracy change: inside the margin means equivalent (two one-sided
+    tests at 5 %)."""
+
+
+class CellTable:
+    """All cells of a map: total, macro, categories, tasks."""
+
+    def __init__(self, patterns: Patterns, categories: Mapping[str, str], plan: Plan) -> None:
+        self.plan = plan
+        self.categories = categories
+        tasks = patterns.tasks
+        seeds = np.random.SeedSequence(plan.seed).spawn(len(tasks) + 1)
+        self.rng = np.random.default_rng(seeds.pop())
+        parts = [patterns.where(patterns.task == name) for name in tasks]
+        generators = [np.random.default_rng(seed) for seed in seeds]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # numpy draws without the GIL
+            groups = pool.map(lambda part, rng: draw_task(part, plan.draws, rng), parts, generators)
+            self.groups = dict(zip(tasks, groups, strict=True))
+
+    def tasks(self) -> dict[str, Cell]:
+        """Every task; p-values adjusted by Benjamini and Hochberg."""
+        return self._judged(
+            {name: self._pooled([name]) for name in self.groups}, tests.benjamini_hochberg
+        )
+
+    def category_cells(self) -> dict[str, Cell]:
+        """Every category, pooled by items; p-values adjusted by Holm."""
+        members = self._members()
+        return self._judged(
+            {name: self._pooled(tasks) for name, tasks in members.items()}, tests.holm
+        )
+
+    def total(self) -> Cell:
+        """All items pooled."""
+        return self._judged({"total": self._pooled(list(self.groups))}, tests.holm)["total"]
+
+    def macro(self) -> Cell:
+        """The plain mean over categories, as in the paper; over tasks if there is no task map."""
+        return self._judged({"macro": self._averaged()}, tests.holm)["macro"]
+
+    def _members(self) -> dict[str, list[str]]:
+        members: dict[str, list[str]] = {}
+        for task in self.groups:
+            if task in self.categories:
+                members.setdefault(self.categories[task], []).append(task)
+        return dict(sorted(members.items()))
+
+    def _pooled(self, tasks: Sequence[str]) -> _Draft:
+        """One task, or several pooled by items."""
+        group = merge([self.groups[task] for task in tasks])
+        point = transitions.estimate(group.sums)
+        draws, interval = self._cell_draws(group)
+        drawn = transitions.estimate(draws)
+        headline = _headline(point, group)
+        change, counts, unit = _change(group.patterns)
+        return _draft(
+            group,
+            point,
+            drawn,
+            interval=interval,
+            p_value=self._p_value(group, change, counts, unit),
+            mde=_detectable(group, drawn, change, counts),
+            influence=self._influence(tasks, headline),
+        )
+
+    def _averaged(self) -> _Draft:
+        """The plain mean of groups; its test is normal, from the spread of the draws."""
+        members = list(self._members().values()) or [[task] for task in self.groups]
+        groups = [merge([self.groups[task] for task in tasks]) for tasks in members]
+        points = [transitions.estimate(group.sums) for group in groups]
+        drawn = [transitions.estimate(group.draws) for group in groups]
+        whole = merge(list(self.groups.values()))
+        n = float(whole.patterns.n.sum())
+        mean, mean_draws = _mean(points)._replace(n=np.array(n)), _mean(drawn)
+        soft = None
+        if whole.soft is not None:
+            parts = [(g.soft, float(p.n)) for g, p in zip(groups, points, strict=True) if g.soft]
+            soft = Soft(
+                n * np.mean([part.sums / size for part, size in parts], axis=0),
+                n * np.mean([part.draws / size for part, size in parts], axis=0),
+            )
+        spread = float(np.std(mean_draws.accuracy[1] - mean_draws.accuracy[0]))
+        size = abs(float(mean.accuracy[1] - mean.accuracy[0]))
+        reach = float(special.ndtri(1 - ALPHA / 2) + special.ndtri(0.8))
+        return _draft(
+            Group(whole.patterns, whole.sums, {}, soft, whole.clustered),
+            mean,
+            mean_draws,
+            interval="cluster bootstrap" if whole.clustered else "bootstrap",
+            p_value=1.0 if spread == 0 else float(2 * special.ndtr(-size / spread)),
+            mde=min(1.0, reach * spread),
+            influence=None,
+        )
+
+    def _cell_draws(self, group: Group) -> tuple[dict[float, Floats], Interval]:
+        if group.clustered:
+            return group.draws, "cluster bootstrap"
+        n, forgotten, gained = (
+            sum(float(part[feature]) for part in group.sums.values())
+            for feature in (N, FORGET, GAIN)
+        )
+        if not intervals.is_small(n, forgotten, gained):
+            return group.draws, "bootstrap"
+        counts, values, ks = possible_patterns(group.patterns)
+        drawn = intervals.posterior(counts, values, self.plan.draws, self.rng)
+        return _split(drawn, ks), "bayes"
+
+    def _p_value(self, group: Group, change: Floats, counts: Floats, unit: int) -> float:
+        if not group.clustered:
+            return tests.sign_flip(change, counts, unit)
+        changes = (group.patterns.n * group.patterns.change)[:, None]
+        sums = _by_cluster(group.patterns, changes)
+        return tests.cluster_sign_flip(sums[:, 0], self.plan.draws, self.rng)
+
+    def _influence(self, tasks: Sequence[str], headline: Headline) -> Influence | None:
+        if len(tasks) < 2:
+            return None
+        whole = merge([self.groups[task] for task in tasks], draws=False)
+        everything = _forgetting(whole, headline)
+        changes = {}
+        for task in tasks:
+            rest = merge([self.groups[other] for other in tasks if other != task], draws=False)
+            changes[task] = _forgetting(rest, headline) - everything
+        task = max(changes, key=lambda name: (abs(changes[name]), name))
+        return Influence(task=task, change=changes[task])
+
+    def _judged(self, drafts: Mapping[str, _Draft], adjust: Adjust) -> dict[str, Cell]:
+        """Adjust the p-values of a family of cells and decide their verdicts."""
+        adjusted = adjust([draft.cell.p_value for draft in drafts.values()])
+        return {
+            name: draft.cell.model_copy(
+                update={"p_adjusted": float(p), "verdict": self._verdict(draft, float(p))}
+            )
+            for (name, draft), p in zip(drafts.items(), adjusted, strict=True)
+        }
+
+    def _verdict(self, draft: _Draft, p_adjusted: float) -> Verdict:
+        margin, cell = self.plan.margin, draft.cell
+        change, forgot = cell.accuracy_after - cell.accuracy_before, cell.forgot
+        net: Net = "undecided"
+        if -margin < draft.net[0] and draft.net[1] < margin:
+            net = "equivalent"
+        elif p_adjusted < ALPHA and change:
+            net = "worse" if change < 0 else "better"
+        forgetting: Forgetting = "kept" if forgot.high < margin else "undecided"
+        return Verdict(net=net, forgetting="forgot" if forgot.low > margin else forgetting)
+
+
+def _draft(
+    group: Group,
+    point: Estimates,
+    drawn: Estimates,
+    *,
+    interval: Interval,
+    p_value: float,
+    mde: float,
+    influence: Influence | None,
+) -> _Draft:
+    before, after = (float(accuracy) for accuracy in point.accuracy)
+    net = drawn.accuracy[1] - drawn.accuracy[0]
+    n = float(point.n)
+    cell = Cell(
+        n=round(n),
+        repeats_before=int(group.patterns.runs_before.max()),
+        repeats_after=int(group.patterns.runs_after.max()),
+        counts=Counts(
+            n00=n * float(point.both_wrong),
+            n01=n * float(point.raw[1]),
+            n10=n * float(point.raw[0]),
+            n11=n * (before - float(point.raw[0])),
+        ),
+        accuracy_before=before,
+        accuracy_after=after,
+        change=_estimate(after - before, net),
+        forgetting=_transition(0, group, point, drawn),
+        backward_transfer=_transition(1, group, point, drawn),
+        noise_floor=_or_none(point.noise_floor),
+        persistence=_or_none(point.persistence),
+        k=_options(group.patterns),
+        p_value=p_value,
+        p_adjusted=p_value,
+        mde=mde,
+        verdict=Verdict(net="undecided", forgetting="undecided"),
+        headline=_headline(point, group),
+        interval=interval,
+        influence=influence,
+    )
+    return _Draft(cell, intervals.percentiles(net, 1 - 2 * ALPHA))
+
+
+def _detectable(group: Group, drawn: Estimates, change: Floats, counts: Floats) -> float:
+    n = float(counts.sum())
+    square = float((counts * change**2).sum() / n)
+    if group.clustered:  # items that move together count for fewer
+        spread = float(np.var(drawn.accuracy[1] - drawn.accuracy[0]))
+        n = min(n, square / spread) if spread > 0 else n
+    return minimum_detectable_effect(n, square)
+
+
+def draw_task(patterns: Patterns, draws: int, rng: np.random.Generator) -> Group:
+    """Sum the features of one task's items, and draw those sums by the bootstrap."""
+    values, ks = _values(patterns)
+    has_soft = bool((patterns.soft[:, 0] == patterns.n).all())
+    soft_sums = patterns.soft[:, _SOFT_MEANS].sum(axis=0)
+    clustered = bool((patterns.bucket >= 0).any())
+    if clustered:
+        columns = np.hstack([patterns.n[:, None] * values, patterns.soft[:, _SOFT_MEANS]])
+        both = intervals.cluster_bootstrap(_by_cluster(patterns, columns), draws, rng)
+        drawn, soft_draws = both[:, :-2], both[:, -2:]
+        # A draw of clusters has its own number of items; the soft sums are put on the task's.
+        sizes = drawn.reshape(draws, len(ks), FEATURES)[:, :, N].sum(axis=1)
+        soft_draws = soft_draws / sizes[:, None] * patterns.n.sum()
+    else:
+        drawn = intervals.bootstrap(patterns.n, values, draws, rng)
+        powers, n = patterns.soft.sum(axis=0), float(patterns.n.sum())
+        soft_draws = np.stack(
+            [intervals.mean_draws(n, powers[part], draws, rng) for part in _SOFT_POWERS], axis=1
+        )
+    return Group(
+        patterns,
+        _split(patterns.n @ values, ks),
+        _split(drawn, ks),
+        Soft(soft_sums, soft_draws) if has_soft else None,
+        clustered,
+    )
+
+
+_SOFT_MEANS = [1, 4]
+_SOFT_POWERS = (slice(1, 4), slice(4, 7))
+
+
+def merge(groups: Sequence[Group], draws: bool = True) -> Group:
+    """Pool groups by items: sums and their draws add up."""
+    if len(groups) == 1:
+        return groups[0]
+    softs = [group.soft for group in groups if group.soft is not None]
+    soft = None
+    if len(softs) == len(groups):
+        soft = Soft(
+            np.sum([part.sums for part in softs], axis=0),
+            np.sum([part.draws for part in softs], axis=0) if draws else softs[0].draws,
+        )
+    return Group(
+        Patterns.concatenate([group.patterns for group in groups]),
+        _add([group.sums for group in groups]),
+        _add([group.draws for group in groups]) if draws else {},
+        soft,
+        any(group.clustered for group in groups),
+    )
+
+
+def possible_patterns(patterns: Patterns) -> tuple[Floats, Floats, list[float]]:
+    """Counts and features of every pattern that could have been seen, seen or not."""
+    shape = np.stack([patterns.k, patterns.runs_before, patterns.runs_after], axis=1)
+    right = np.stack([patterns.right_before, patterns.right_after], axis=1)
+    seen: Counter[tuple[float, ...]] = Counter()
+    for pattern, items in zip(np.hstack([shape, right]).tolist(), patterns.n, strict=True):
+        seen[tuple(pattern)] += items
+    universe = [
+        (k, runs_before, runs_after, right_before, right_after)
+        for k, runs_before, runs_after in np.unique(shape, axis=0).tolist()
+        for right_before in range(int(runs_before) + 1)
+        for right_after in range(int(runs_after) + 1)
+    ]
+    table = np.array(universe, dtype=float)
+    values, ks = _values_of(table[:, 0], *table[:, [3, 1, 4, 2]].T)
+    return np.array([seen[pattern] for pattern in universe], float), values, ks
+
+
+def _values(patterns: Patterns) -> tuple[Floats, list[float]]:
+    return _values_of(
+        patterns.k,
+        patterns.right_before,
+        patterns.runs_before,
+        patterns.right_after,
+        patterns.runs_after,
+    )
+
+
+def _values_of(k: Floats, *outcome: Floats) -> tuple[Floats, list[float]]:
+    """Features per pattern, in one block of columns for each k."""
+    ks = [float(value) for value in np.unique(k)]
+    base = transitions.features(*outcome)
+    return np.hstack([base * (k == value)[:, None] for value in ks]), ks
+
+
+def _split(sums: Floats, ks: Sequence[float]) -> dict[float, Floats]:
+    return {k: sums[..., index * FEATURES : (index + 1) * FEATURES] for index, k in enumerate(ks)}
+
+
+def _add(parts: Sequence[Mapping[float, Floats]]) -> dict[float, Floats]:
+    keys = {key: None for part in parts for key in part}
+    return {key: np.sum([part[key] for part in parts if key in part], axis=0) for key in keys}
+
+
+def _by_cluster(patterns: Patterns, columns: Floats) -> Floats:
+    """Sum columns by (task, cluster bucket)."""
+    _, task = np.unique(patterns.task, return_inverse=True)
+    labels = np.stack([task, patterns.bucket], axis=1)
+    _, index = np.unique(labels, axis=0, return_inverse=True)
+    sums = np.zeros((int(index.max()) + 1, columns.shape[1]))
+    np.add.at(sums, index, columns)
+    return sums
+
+
+def _change(patterns: Patterns) -> tuple[Floats, Floats, int]:
+    """Distinct per-item accuracy changes, their counts, and the unit they are multiples of."""
+    runs = np.unique([patterns.runs_before, patterns.runs_after])
+    unit = math.lcm(*(int(number) for number in runs))
+    steps = np.rint(patterns.change * unit)
+    distinct, index = np.unique(steps, return_inverse=True)
+    return distinct / unit, np.bincount(index, weights=patterns.n).astype(np.float64), unit
+
+
+def _options(patterns: Patterns) -> dict[str, int] | None:
+    known = np.unique(patterns.k[np.isfinite(patterns.k)])
+    return {f"{k:g}": int(patterns.n[patterns.k == k].sum()) for k in known} or None
+
+
+def _headline(point: Estimates, group: Group) -> Headline:
+    """`excess` where both sides have repeats, else `soft` where options have probabilities."""
+    if not np.isnan(point.excess[0]):
+        return "excess"
+    return "raw" if group.soft is None else "soft"
+
+
+def _forgetting(group: Group, headline: Headline) -> float:
+    point = transitions.estimate(group.sums)
+    if headline == "soft" and group.soft is not None:
+        return float(group.soft.sums[0] / point.n)
+    return float((point.excess if headline == "excess" else point.raw)[0])
+
+
+def _transition(side: int, group: Group, point: Estimates, drawn: Estimates) -> Transition:
+    def found(name: str) -> Estimate | None:
+        value = float(getattr(point, name)[side])
+        return None if np.isnan(value) else _estimate(value, getattr(drawn, name)[side])
+
+    soft = None
+    if group.soft is not None:
+        n = float(point.n)
+        soft = _estimate(group.soft.sums[side] / n, group.soft.draws[:, side] / n)
+    span = None
+    if not np.isnan(point.ceiling[side]):
+        low, high = transitions.guessing_bounds(group.sums)[side]
+        span = float(low), float(high)
+    raw = found("raw")
+    assert raw is not None
+    return Transition(
+        raw=raw,
+        paper=found("paper"),
+        latent=found("latent"),
+        excess=found("excess"),
+        soft=soft,
+        ceiling=_or_none(point.ceiling[side]),
+        guessing_bounds=span,
+    )
+
+
+def _estimate(value: float, draws: Floats) -> Estimate:
+    low, high = intervals.percentiles(draws)
+    return Estimate(value=value, low=low, high=high)
+
+
+def _or_none(value: Floats) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _mean(estimates: Sequence[Estimates]) -> Estimates:
+    """The plain mean of every field over groups."""
+
+    def mean(name: str) -> object:
+        parts = [getattr(found, name) for found in estimates]
+        if isinstance(parts[0], tuple):
+            return tuple(np.mean([part[side] for part in parts], axis=0) for side in (0, 1))
+        return np.mean(parts, axis=0)
+
+    return Estimates(**{name: mean(name) for name in Estimates._fields})  # type: ignore[arg-type]

@@ -1,0 +1,350 @@
+"""The command line: arguments in, one library call, rendering out.
+
+Only typer is imported at the top; each command imports what it needs, so that `--help` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from forgetmap.map import ForgettingMap
+
+app = typer.Typer(
+    name="forgetmap",
+    help="Know what your post-training broke, why, and what to do about it.",
+    epilog="Start with: forgetmap demo   ·   then: forgetmap compare LOG_BEFORE LOG_AFTER",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Also write the result as JSON; - for stdout."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Column = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="NEED=NAME",
+        help="For CSV, JSONL and Parquet tables: which column holds what, e.g. score=is_right, "
+        "question=prompt, id=uid, repeat=seed. Guessed where not given.",
+    ),
+]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from forgetmap import __version__
+
+        typer.echo(f"forgetmap {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def compare(
+    before: Annotated[
+        Path, typer.Argument(metavar="BEFORE", help="Log of the model before: file or folder.")
+    ],
+    after: Annotated[
+        Path, typer.Argument(metavar="AFTER", help="Log of the model after post-training.")
+    ],
+    before_model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Model to take from a log that holds several."),
+    ] = None,
+    after_model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Likewise, after.")
+    ] = None,
+    task_map: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MAP",
+            help="Categories of the tasks: CSV or YAML file, or built in: post-forget, "
+            "post-forget-published.",
+        ),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Metric for all tasks, or TASK=NAME; may be repeated."),
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option(help="Score from which an answer counts as correct.")
+    ] = 0.5,
+    margin: Annotated[
+        float, typer.Option(help="Change that would matter to you, as a fraction.")
+    ] = 0.02,
+    identity: Annotated[
+        str, typer.Option(metavar="content|index", help="Pair items by content, or by their ids.")
+    ] = "content",
+    column: Column = None,
+    gate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LIMIT",
+            help="Exit with code 1 if surely broken: max-forgetting=0.03, max-drop=0.02.",
+        ),
+    ] = None,
+    compat: Annotated[
+        str | None,
+        typer.Option(metavar="PROTOCOL", help="post-forget: add the published pipeline's table."),
+    ] = None,
+    json: Json = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all cells as a CSV table.")
+    ] = None,
+    latex: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the paper's table layout.")
+    ] = None,
+    flips: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write every item that changed: .csv, .jsonl or .parquet."
+        ),
+    ] = None,
+    draws: Annotated[int, typer.Option(help="Bootstrap draws.")] = 10_000,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Map what was forgotten and gained between two logs.
+
+    Reads lm-eval and lighteval output folders, forgetmap's own Parquet, and any CSV, JSONL or
+    Parquet table. Exit codes: 0 fine, 1 a gate is broken, 2 bad input, 3 no honest answer possible.
+
+    Examples:
+
+      forgetmap compare runs/base runs/tuned
+
+      forgetmap compare runs/base runs/tuned --gate max-forgetting=0.03 --json map.json
+
+      forgetmap compare before.csv after.csv --column score=is_right --flips lost.csv
+    """
+    from forgetmap.compare import compare as run
+    from forgetmap.gate import check_gate
+
+    with _clear_errors(), _progress(quiet, before, after) as tick:
+        _refuse_early(gate or [], [json, csv, latex, flips])
+        result = run(
+            before,
+            after,
+            before_model=before_model,
+            after_model=after_model,
+            task_map=task_map,
+            metric=_metrics(metric or []),
+            threshold=threshold,
+            margin=margin,
+            identity=_identity(identity),
+            columns=_pairs(column or [], "--column"),
+            compat=compat,
+            flips=flips,
+            draws=draws,
+            seed=seed,
+            tick=tick,
+        )
+    gates = check_gate(result, gate or [])
+    with _clear_errors():
+        _write_outputs(result, json, csv, latex)
+    if not quiet and str(json) != "-":
+        from forgetmap import terminal
+
+        terminal.print_map(result, terminal.console(), gates)
+    if not all(found.holds for found in gates):
+        raise typer.Exit(1)
+
+
+@app.command()
+def show(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A log: file or folder.")],
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="Only this model.")] = None,
+    column: Column = None,
+    json: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show what a log holds: harness, models, tasks, items, repeats, metrics, problems."""
+    from forgetmap import terminal
+    from forgetmap.files import write_text
+    from forgetmap.readers import ReadOptions
+    from forgetmap.show import show as run
+
+    with _clear_errors(), _progress(quiet, path) as tick:
+        how = ReadOptions(columns=_pairs(column or [], "--column"), tick=tick)
+        summary = run(path, model=model, how=how)
+    if str(json) == "-":
+        typer.echo(summary.model_dump_json(indent=2))
+        return
+    if json:
+        with _clear_errors():
+            write_text(json, summary.model_dump_json(indent=2) + "\n")
+    if not quiet:
+        terminal.print_log(summary, terminal.console())
+
+
+@app.command()
+def convert(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A log: file or folder.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The Samples Parquet file to write.")],
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="Only this model.")] = None,
+    text: Annotated[
+        bool, typer.Option("--text/--no-text", help="Keep prompts, answers and responses.")
+    ] = True,
+    column: Column = None,
+    quiet: Quiet = False,
+) -> None:
+    """Convert any log to forgetmap's own Parquet: one compact file, quick to compare."""
+    from forgetmap.errors import InputError
+    from forgetmap.readers import ReadOptions, read
+
+    with _clear_errors(), _progress(quiet, path) as tick:
+        if out.suffix != ".parquet":
+            raise InputError(f"{out}: the name must end in .parquet")
+        columns = _pairs(column or [], "--column")
+        samples = read(path, ReadOptions(text=text, columns=columns, tick=tick))
+        if model is not None:
+            samples = samples.only(model)
+        samples.write(out)
+    if not quiet:
+        typer.echo(f"{out}: {len(samples):,} samples of {', '.join(samples.models)}")
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put the results.")] = Path(
+        "forgetmap-demo"
+    ),
+) -> None:
+    """Map forgetting in the bundled example: a real small model, before and after a fine-tune."""
+    from forgetmap import terminal
+    from forgetmap.compare import demo as run
+    from forgetmap.compare import example_folder
+
+    with _clear_errors():
+        _make_folder(out)
+        result = run(flips=out / "flips.csv")
+        _write_outputs(result, out / "map.json", out / "map.csv", out / "map.tex")
+    terminal.print_map(result, terminal.console())
+    folder = example_folder()
+    typer.echo(f"\nThe logs: {folder}/before and {folder}/after, written by lm-eval.")
+    typer.echo(f"Written to {out}/: map.json, map.csv, map.tex, flips.csv (items that changed).")
+    typer.echo(f"The same by hand: forgetmap compare {folder}/before {folder}/after "
+               f"--task-map {folder}/tasks.csv")  # fmt: skip
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app()
+
+
+def _write_outputs(
+    result: ForgettingMap, json: Path | None, csv: Path | None, latex: Path | None
+) -> None:
+    from forgetmap import tables
+    from forgetmap.files import write_text
+
+    if str(json) == "-":
+        typer.echo(result.to_json())
+    elif json:
+        result.write(json)
+    if csv:
+        write_text(csv, tables.to_csv(result))
+    if latex:
+        write_text(latex, tables.to_latex(result))
+
+
+def _refuse_early(gates: list[str], outputs: list[Path | None]) -> None:
+    """Find what cannot work before the long part begins."""
+    from forgetmap.errors import InputError
+    from forgetmap.gate import parse_limit
+
+    for limit in gates:
+        parse_limit(limit)
+    for path in outputs:
+        if path is not None and str(path) != "-" and not path.parent.is_dir():
+            raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
+
+
+def _make_folder(path: Path) -> None:
+    from forgetmap.errors import InputError
+
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be made a folder ({error.strerror})") from error
+
+
+def _pairs(options: list[str], flag: str) -> dict[str, str]:
+    from forgetmap.errors import InputError
+
+    pairs = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        if not (name and equals and value):
+            raise InputError(f"{flag} {option}: write it as NAME=VALUE")
+        pairs[name] = value
+    return pairs
+
+
+def _metrics(options: list[str]) -> dict[str, str] | str | None:
+    if len(options) == 1 and "=" not in options[0]:
+        return options[0]
+    return _pairs(options, "--metric") or None
+
+
+def _identity(value: str):  # type: ignore[no-untyped-def]
+    from forgetmap.errors import InputError
+
+    if value not in ("content", "index"):
+        raise InputError(f"--identity {value}: must be content or index")
+    return value
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    """Turn bad input into one line on stderr and an exit code; a traceback is for bugs only."""
+    from forgetmap.errors import InputError, WithheldError
+
+    try:
+        yield
+    except InputError as error:
+        _fail(str(error), 2)
+    except WithheldError as error:
+        _fail(str(error), 3)
+    except KeyboardInterrupt:
+        _fail("interrupted; nothing was written", 130)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    from forgetmap.terminal import clean
+
+    typer.echo(f"forgetmap: {clean(message, 600)}", err=True)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def _progress(quiet: bool, *paths: Path) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr while logs are read, if somebody is there to see it."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _bytes: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+    from forgetmap.readers import size_of
+
+    total = sum(size_of(path) for path in paths if path.exists())
+    columns = ("reading", BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=total)
+        yield lambda count: bar.advance(task, count)

@@ -1,0 +1,253 @@
+"""Two logs in, one map out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forgetmap import compat as published
+from forgetmap.cells import CellTable, Plan
+from forgetmap.errors import InputError
+from forgetmap.flips import write_flips
+from forgetmap.map import Confound, CoverageReport, ForgettingMap, Settings, Side
+from forgetmap.pairing import pair
+from forgetmap.readers import ReadOptions, read
+from forgetmap.samples import THRESHOLD, Samples
+from forgetmap.taskmap import IGNORED, UNMAPPED, TaskMap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from forgetmap.pairing import Identity, Pairs
+
+_EXAMPLE = "examples/smollm2-airports"
+
+
+def compare(
+    before: str | Path | Samples,
+    after: str | Path | Samples,
+    *,
+    before_model: str | None = None,
+    after_model: str | None = None,
+    task_map: str | Path | TaskMap | None = None,
+    metric: Mapping[str, str] | str | None = None,
+    threshold: float = THRESHOLD,
+    margin: float = 0.02,
+    identity: Identity = "content",
+    columns: Mapping[str, str] | None = None,
+    compat: str | None = None,
+    flips: str | Path | None = None,
+    draws: int = 10_000,
+    seed: int = 0,
+    tick: Callable[[int], None] | None = None,
+) -> ForgettingMap:
+    """Map what was forgotten and gained between two logs.
+
+    Args:
+        before: Log of the model before post-training: a file, a folder, or Samples.
+        after: Log of the model after it.
+        before_model: Which model to take where the log before holds several.
+        after_model: The same for the log after.
+        task_map: Categories of the tasks: a built-in map's name, a CSV or YAML file.
+        metric: Metric for all tasks, or per task; by default the most lenient to format.
+        threshold: Score from which an answer counts as correct.
+        margin: Change of accuracy, and share forgotten, that would matter to you.
+        identity: `content`, or `index` to pair by the harness's own ids.
+        columns: For plain tables, what forgetmap needs -> the column's name.
+        compat: `post-forget` adds the table of the published pipeline.
+        flips: Write the items that changed to this CSV, JSONL or Parquet file.
+        draws: Bootstrap draws.
+        seed: Seed of the draws.
+        tick: Called with the number of bytes just read.
+
+    Example:
+        >>> from forgetmap.samples import Samples, content_hash
+        >>> def log(*scores):
+        ...     return Samples.from_rows({"item": content_hash(str(i)), "score": s}
+        ...                              for i, s in enumerate(scores))
+        >>> result = compare(log(1, 1, 1, 0), log(1, 0, 1, 1))
+        >>> result.total.forgetting.raw.value, result.total.backward_transfer.raw.value
+        (0.25, 0.25)
+    """
+    _check_options(threshold, margin, draws, compat)
+    how = ReadOptions(
+        text=flips is not None or compat is not None,
+        columns=columns or {},
+        tick=tick or (lambda _bytes: None),
+    )
+    sides = [
+        _load(source, model, side, how)
+        for source, model, side in (
+            (before, before_model, "before"),
+            (after, after_model, "after"),
+        )
+    ]
+    categories = task_map if isinstance(task_map, TaskMap | None) else TaskMap.load(task_map)
+    pairs = pair(*sides, metric=metric, threshold=threshold, identity=identity)
+    if categories:
+        _apply(categories, pairs)
+    result = build_map(
+        pairs,
+        {task: categories.category(task) for task in pairs.patterns.tasks} if categories else {},
+        Plan(margin=margin, draws=draws, seed=seed),
+        sides=sides,
+        threshold=threshold,
+        task_map=categories.name if categories else None,
+    )
+    if compat:
+        table = published.post_forget(sides[0], sides[1], pairs.metrics)
+        result = result.model_copy(update={"compat": table})
+    if flips:
+        write_flips(pairs, flips)
+    return result
+
+
+def demo(flips: str | Path | None = None) -> ForgettingMap:
+    """Map the bundled example: a small language model before and after a narrow fine-tune.
+
+    Example:
+        >>> demo().total.n > 1000
+        True
+    """
+    folder = example_folder()
+    return compare(folder / "before", folder / "after", task_map=folder / "tasks.csv", flips=flips)
+
+
+def example_folder() -> Path:
+    """Where the bundled example lies: in the wheel, or in the source tree."""
+    packaged = Path(__file__).parent / "example"
+    source = Path(__file__).parents[2] / _EXAMPLE
+    for folder in (packaged, source):
+        if (folder / "before").is_dir():
+            return folder
+    raise InputError("the bundled example is missing; reinstall forgetmap")
+
+
+def build_map(
+    pairs: Pairs,
+    categories: Mapping[str, str],
+    plan: Plan,
+    *,
+    sides: list[Samples],
+    threshold: float,
+    task_map: str | None,
+) -> ForgettingMap:
+    """Compute every cell from the pairs; costs the same for a thousand items and for millions."""
+    table = CellTable(pairs.patterns, categories, plan)
+    total = table.total()
+    return ForgettingMap(
+        before=_side(sides[0], total.repeats_before),
+        after=_side(sides[1], total.repeats_after),
+        settings=Settings(
+            metric=pairs.metrics,
+            threshold=threshold,
+            margin=plan.margin,
+            seed=plan.seed,
+            draws=plan.draws,
+            headline=total.headline,
+            task_map=task_map,
+        ),
+        coverage=CoverageReport(**asdict(pairs.coverage)),
+        confounds=find_confounds(sides[0].settings, sides[1].settings, pairs.patterns.tasks),
+        warnings=[
+            *(f"before: {text}" for text in sides[0].meta.warnings),
+            *(f"after: {text}" for text in sides[1].meta.warnings),
+            *pairs.warnings,
+            *_conflict_warning(pairs),
+        ],
+        total=total,
+        macro=table.macro(),
+        categories=table.category_cells(),
+        tasks=table.tasks(),
+        task_categories=dict(categories),
+    )
+
+
+def _check_options(threshold: float, margin: float, draws: int, compat: str | None) -> None:
+    if not math.isfinite(threshold):
+        raise InputError(f"the threshold must be a number, not {threshold}")
+    if not 0 < margin < 1:
+        raise InputError(f"the margin must be a fraction between 0 and 1, not {margin}")
+    if not 100 <= draws <= 1_000_000:
+        raise InputError(f"draws must be between 100 and 1,000,000, not {draws}")
+    if compat is not None and compat not in published.PROTOCOLS:
+        raise InputError(f"--compat {compat}: known are {', '.join(published.PROTOCOLS)}")
+
+
+def _load(source: str | Path | Samples, model: str | None, side: str, how: ReadOptions) -> Samples:
+    samples = source if isinstance(source, Samples) else read(source, how)
+    try:
+        return samples.only(model)
+    except InputError as error:
+        raise InputError(f"{side}: {error} (--{side}-model)") from error
+
+
+def _apply(task_map: TaskMap, pairs: Pairs) -> None:
+    """Take missing option counts from the task map, and leave out what it says to ignore."""
+    patterns = pairs.patterns
+    for task in patterns.tasks:
+        if k := task_map.options(task):
+            patterns.k[(patterns.task == task) & np.isinf(patterns.k)] = k
+    if unmapped := [task for task in patterns.tasks if task_map.category(task) == UNMAPPED]:
+        pairs.warnings.append(f"not in the task map {task_map.name}: {', '.join(unmapped)}")
+    ignored = [task for task in patterns.tasks if task_map.category(task) == IGNORED]
+    if not ignored:
+        return
+    pairs.warnings.append(f"left out, as the task map says: {', '.join(ignored)}")
+    pairs.patterns = patterns.where(~np.isin(patterns.task, ignored))
+    if not len(pairs.patterns.n):
+        raise InputError(f"the task map {task_map.name} says to ignore every task of the logs")
+    for task in ignored:
+        del pairs.metrics[task]
+
+
+def _side(samples: Samples, runs: int) -> Side:
+    name = samples.model or ", ".join(samples.models)
+    version = f" {samples.meta.version}" if samples.meta.version else ""
+    return Side(name=name, harness=f"{samples.meta.harness}{version}", runs=runs)
+
+
+def _conflict_warning(pairs: Pairs) -> list[str]:
+    if not pairs.conflicts:
+        return []
+    listed = ", ".join(f"{task}#{ref}" for task, ref in pairs.conflicts[:5])
+    more = f" and {len(pairs.conflicts) - 5} more" if len(pairs.conflicts) > 5 else ""
+    return [f"same id, different content, not paired: {listed}{more}"]
+
+
+def find_confounds(
+    before: Mapping[str, Any], after: Mapping[str, Any], tasks: list[str]
+) -> list[Confound]:
+    """List the settings in which two runs differ.
+
+    A setting kept per task is compared over the given tasks; tasks that differ in the same way are
+    told together.
+
+    Example:
+        >>> find_confounds({"few-shot": {"a": 0, "b": 0}}, {"few-shot": {"a": 5, "b": 5}}, ["a"])
+        [Confound(setting='few-shot', before=0, after=5)]
+    """
+    found = []
+    for name in sorted(before.keys() | after.keys()):
+        ours, theirs = before.get(name), after.get(name)
+        if not isinstance(ours, dict) or not isinstance(theirs, dict):
+            if ours != theirs:
+                found.append(Confound(setting=name, before=ours, after=theirs))
+            continue
+        differing: dict[str, list[str]] = {}
+        for task in tasks:
+            if ours.get(task) != theirs.get(task):
+                differing.setdefault(repr((ours.get(task), theirs.get(task))), []).append(task)
+        for group in differing.values():
+            everywhere = len(group) == len(tasks)
+            where = "" if everywhere else f" ({', '.join(group[:3])}{', ...' * (len(group) > 3)})"
+            found.append(
+                Confound(
+                    setting=name + where, before=ours.get(group[0]), after=theirs.get(group[0])
+                )
+            )
+    return found

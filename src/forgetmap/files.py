@@ -1,0 +1,105 @@
+"""Files that are whole or not there: atomic writing, and lines read in bounded memory."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forgetmap.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_LINE_BYTES = 64 * 2**20
+"""A longer line is not a log record; reading on would fill the memory (think of a sparse file)."""
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; on success it becomes `path`, on failure it is removed.
+
+    The data are flushed to disk before the rename, so a crash at any moment leaves either the old
+    file or the new one under the final name, never half of one.
+
+    Example:
+        >>> import tempfile
+        >>> target = Path(tempfile.mkdtemp()) / "numbers.txt"
+        >>> with replacing(target) as temporary:
+        ...     _ = temporary.write_text("1 2 3")
+        >>> target.read_text()
+        '1 2 3'
+    """
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name a file to write")
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        _flush_to_disk(temporary)
+        temporary.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+        temporary.replace(path)
+        _flush_to_disk(path.parent)
+    except OSError as error:
+        raise InputError(
+            f"{path}: writing failed ({error.strerror or error}); nothing stands under that name"
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _flush_to_disk(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file atomically."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield (line number from 1, line without its end) of a UTF-8 file, skipping blank lines.
+
+    Memory stays bounded: a line beyond `MAX_LINE_BYTES` is refused.
+    """
+    with open_binary(path) as file:
+        number = 0
+        while line := file.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            if len(line) > MAX_LINE_BYTES:
+                raise InputError(
+                    f"{path}:{number}: the line is longer than {MAX_LINE_BYTES // 2**20} MiB; "
+                    "this is not an evaluation log"
+                )
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            if line := line.strip():
+                yield number, line
+
+
+def open_binary(path: Path):  # type: ignore[no-untyped-def]
+    """Open a file for reading; a failure becomes one clear line."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error

@@ -1,0 +1,480 @@
+"""Pairing: join two Samples item by item and reduce them to small count tables.
+
+All heavy work of a comparison happens here, once, in DuckDB: it streams, uses all cores, spills to
+disk beyond its memory limit, and touches only the narrow columns. What comes out is, per task and
+number of options, a histogram of outcome patterns ("right in 2 of 3 runs before, in 0 of 3 after:
+17 items"); everything after it works on that and costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import duckdb
+import numpy as np
+
+from forgetmap.errors import InputError
+from forgetmap.samples import THRESHOLD
+from forgetmap.stats.patterns import Patterns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from forgetmap.samples import Samples
+
+Identity = Literal["content", "index"]
+Rows = list[tuple[Any, ...]]
+
+MEMORY_LIMIT = "1500MB"
+CLUSTER_BUCKETS = 200
+"""Clusters beyond this many are lumped together: variance stays honest, cost stays bounded."""
+_SCALE = 10**12
+"""Sums of fractions are taken over whole multiples of 1e-12, so that row order cannot matter."""
+
+_LENIENT_METRICS = (
+    *("acc", "extractive_match", "exact_match", "prompt_level_loose_acc"),
+    *("prompt_level_strict_acc", "pass@1", "em", "correct", "score", "acc_norm"),
+)
+_LENIENT_FILTERS = (
+    *("flexible-extract", "flexible", "custom-extract", "none", "score-first"),
+    *("maj@", "strict-match"),
+)
+
+
+@dataclass
+class Coverage:
+    """What was and was not compared; nothing is dropped in silence."""
+
+    items_before: int = 0
+    items_after: int = 0
+    matched: int = 0
+    only_before: int = 0
+    only_after: int = 0
+    conflicts: int = 0
+    unscored: int = 0
+    duplicates: int = 0
+    identity: Identity = "content"
+
+
+@dataclass
+class Pairs:
+    """Two sets of samples, paired: outcome patterns, and what could not be paired."""
+
+    patterns: Patterns
+    metrics: dict[str, str] = field(default_factory=dict)
+    coverage: Coverage = field(default_factory=Coverage)
+    conflicts: list[tuple[str, str]] = field(default_factory=list)
+    """(task, the harness's id) of items whose content differs between the sides."""
+    warnings: list[str] = field(default_factory=list)
+    engine: _Engine | None = field(default=None, repr=False)
+
+    def flips(self) -> Iterator[pa.RecordBatch]:
+        """Stream the items whose outcome changed, with both answers.
+
+        The texts are those of a run that shows the change: for a forgotten item a right answer
+        before and a wrong one after.
+        """
+        if self.engine is None:
+            raise InputError("these pairs were not made from logs; there are no items to list")
+        return self.engine.flips()
+
+
+def pair(
+    before: Samples,
+    after: Samples,
+    *,
+    metric: Mapping[str, str] | str | None = None,
+    threshold: float = THRESHOLD,
+    identity: Identity = "content",
+) -> Pairs:
+    """Pair two sets of samples.
+
+    `metric` names the metric, for all tasks or per task; by default the most lenient to format
+    that both sides have. A score at or above `threshold` counts as correct. `identity="index"`
+    pairs by the harness's own item ids, for logs whose stored content differs by design.
+
+    Example:
+        >>> from forgetmap.samples import Samples, content_hash
+        >>> def log(scores):
+        ...     return Samples.from_rows(
+        ...         {"task": "t", "item": content_hash(str(i)), "score": s}
+        ...         for i, s in enumerate(scores))
+        >>> pairs = pair(log([1, 1, 0, 1]), log([1, 0, 1, 1]))
+        >>> pairs.coverage.matched, int(pairs.patterns.n[pairs.patterns.change < 0].sum())
+        (4, 1)
+    """
+    return _Engine(before, after, metric, threshold, identity).pairs()
+
+
+@dataclass
+class _Task:
+    """What one side holds of one task and metric."""
+
+    rows: int
+    scored: int
+    with_content: int
+    with_cluster: int
+    with_probability: int
+    repeats: int
+
+
+class _Engine:
+    """One DuckDB connection with both sides in it."""
+
+    def __init__(
+        self,
+        before: Samples,
+        after: Samples,
+        metric: Mapping[str, str] | str | None,
+        threshold: float,
+        identity: Identity,
+    ) -> None:
+        self.threshold = float(threshold)
+        self.spill = tempfile.TemporaryDirectory(prefix="forgetmap-")
+        self.connection = duckdb.connect()
+        self.connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+        self.connection.execute(f"SET temp_directory = '{self.spill.name}'")
+        self.connection.execute("SET preserve_insertion_order = false")
+        self.samples = {"before": before, "after": after}
+        for side, samples in self.samples.items():
+            self._add_source(side, samples)
+        self.inventory = {side: self._take_inventory(side) for side in self.samples}
+        self.warnings: list[str] = []
+        self.metrics = self._choose_metrics(metric)
+        self.by_index = self._tasks_by_index(identity)
+
+    # --- sources -------------------------------------------------------------------------------
+
+    def _add_source(self, side: str, samples: Samples) -> None:
+        if isinstance(samples.data, Path):
+            name = str(samples.data).replace("'", "''")
+            source = f"read_parquet('{name}')"
+        else:
+            self.connection.register(f"{side}_data", samples.data)
+            source = f"{side}_data"
+        chosen = ""
+        if samples.model is not None:
+            chosen = "WHERE model = '{}'".format(samples.model.replace("'", "''"))
+        self.connection.execute(f"CREATE VIEW {side}_rows AS SELECT * FROM {source} {chosen}")
+
+    def _take_inventory(self, side: str) -> dict[tuple[str, str], _Task]:
+        rows = self._query(
+            f"""SELECT task, metric, count(*), count(score), count(item), count(cluster),
+                       count(gold_probability), max(repeat) + 1
+                FROM {side}_rows GROUP BY task, metric"""
+        )
+        return {(task, metric): _Task(*counts) for task, metric, *counts in rows}
+
+    def _choose_metrics(self, asked: Mapping[str, str] | str | None) -> dict[str, str]:
+        """Choose one metric per task that both sides have."""
+        have = {
+            side: {task: {m for t, m in found if t == task} for task in {t for t, _ in found}}
+            for side, found in self.inventory.items()
+        }
+        common = sorted(have["before"].keys() & have["after"].keys())
+        if not common:
+            raise InputError(
+                "the two logs have no task in common "
+                f"(before: {_some(have['before'])}; after: {_some(have['after'])})"
+            )
+        for side, other in (("before", "after"), ("after", "before")):
+            if alone := sorted(have[side].keys() - have[other].keys()):
+                self.warnings.append(f"{len(alone)} tasks only in {side}: {_some(alone)}")
+        if isinstance(asked, dict) and (unknown := asked.keys() - common):
+            raise InputError(f"no task {_some(unknown)} in both logs; they share {_some(common)}")
+        chosen = {}
+        for task in common:
+            wanted = asked if isinstance(asked, str) else (asked or {}).get(task)
+            shared = have["before"][task] & have["after"][task]
+            if not shared or (wanted and wanted not in shared):
+                self.warnings.append(
+                    f"task {task} left out: before has {_some(have['before'][task])}, after has "
+                    f"{_some(have['after'][task])}" + (f", asked was {wanted}" if wanted else "")
+                )
+                continue
+            chosen[task] = wanted or choose_metric(task, shared)
+        if not chosen:
+            raise InputError("no task has a metric in common: " + "; ".join(self.warnings))
+        return chosen
+
+    def _tasks_by_index(self, identity: Identity) -> set[str]:
+        """Tasks in which content cannot identify the items, or must not."""
+        if identity == "index":
+            return set(self.metrics)
+        counts = {
+            task: [self.inventory[side][task, metric] for side in self.samples]
+            for task, metric in self.metrics.items()
+        }
+        return {
+            task
+            for task, sides in counts.items()
+            if any(found.with_content < found.rows for found in sides)
+        }
+
+    def _query(self, sql: str) -> Rows:
+        rows: Rows = self.connection.execute(sql).fetchall()
+        return rows
+
+    # --- the join ------------------------------------------------------------------------------
+
+    def pairs(self) -> Pairs:
+        self.repeated = any(
+            self.inventory[side][key].repeats > 1
+            for side in self.samples
+            for key in self.metrics.items()
+        )
+        rows = self._histogram()
+        if not self.repeated and self._has_duplicates(rows):
+            self.repeated = True
+            rows = self._histogram()
+        return self._collect(rows)
+
+    def _side(self, side: str) -> str:
+        """SQL for one side: one row per (task, key) with runs, right, k, cluster, probability.
+
+        Without repeats a row is an item already, and the costly grouping is spared. With repeats,
+        and where rows are duplicated, each (task, key, repeat) counts once; among duplicates the
+        smallest id wins, so that the order of rows cannot matter.
+        """
+        rows = self._rows(side)
+        right = f"score >= {self.threshold!r}"
+        if not self.repeated:
+            return f"""SELECT task, key, (score IS NOT NULL)::INT AS runs, 0 AS copies,
+                       coalesce({right}, false)::INT AS correct, k, cluster,
+                       gold_probability AS probability FROM ({rows})"""
+        return f"""
+            SELECT task, key, count(score) AS runs, sum(copies - 1)::BIGINT AS copies,
+                   count(*) FILTER ({right}) AS correct, max(k) AS k, min(cluster) AS cluster,
+                   round(avg(probability), 12) AS probability
+            FROM (SELECT task, key, repeat, count(*) AS copies,
+                         arg_min(score, (item_ref, score)) AS score, max(k) AS k,
+                         min(cluster) AS cluster,
+                         arg_min(gold_probability, (item_ref, gold_probability)) AS probability
+                  FROM ({rows}) GROUP BY task, key, repeat)
+            GROUP BY task, key"""
+
+    def _rows(self, side: str, more: str = "") -> str:
+        """SQL for the rows of one side in the chosen metrics, with their pairing key."""
+        key = "item"
+        if self.by_index == set(self.metrics):
+            key = "hash(item_ref)"
+        elif self.by_index:
+            key = f"CASE WHEN task IN ({_quoted(self.by_index)}) THEN hash(item_ref) ELSE item END"
+        item_ref = "item_ref," if self.repeated or more else ""
+        repeat = "repeat," if self.repeated or more else ""
+        return f"""SELECT task, {key} AS key, {item_ref} {repeat} {more} score, k,
+                          {"cluster" if self._count("with_cluster", side) else "NULL AS cluster"},
+                          {"gold_probability" if self._soft else "NULL AS gold_probability"}
+                   FROM {side}_rows {self._where(side)}"""
+
+    def _where(self, side: str) -> str:
+        """Keep to the chosen task and metric; nothing to do where a log holds nothing else."""
+        if self.inventory[side].keys() == set(self.metrics.items()):
+            return ""
+        chosen = ", ".join(f"({_quoted([task, metric])})" for task, metric in self.metrics.items())
+        return f"WHERE (task, metric) IN ({chosen})"
+
+    def _count(self, what: str, *sides: str) -> int:
+        return sum(
+            getattr(self.inventory[side][key], what)
+            for side in sides
+            for key in self.metrics.items()
+        )
+
+    @property
+    def _soft(self) -> bool:
+        return all(self._count("with_probability", side) for side in self.samples)
+
+    def _joined(self) -> str:
+        return f"""({self._side("before")}) b FULL JOIN ({self._side("after")}) a
+                   ON b.task = a.task AND b.key = a.key"""
+
+    def _bucket(self) -> str:
+        """SQL for the cluster bucket of a joined item."""
+        if not self._count("with_cluster", "before", "after"):
+            return "-1"
+        self.connection.execute(
+            f"""CREATE OR REPLACE TEMP TABLE clusters AS
+                SELECT task, cluster, (dense_rank() OVER (PARTITION BY task ORDER BY cluster) - 1)
+                       % {CLUSTER_BUCKETS} AS bucket
+                FROM (SELECT task, cluster FROM before_rows UNION SELECT task, cluster
+                      FROM after_rows) WHERE cluster IS NOT NULL"""
+        )
+        found = """(SELECT any_value(bucket) FROM clusters c
+                    WHERE c.task = b.task AND c.cluster = coalesce(b.cluster, a.cluster))"""
+        return f"coalesce({found}, hash(b.key) % {CLUSTER_BUCKETS})::INT"
+
+    def _histogram(self) -> Rows:
+        sums = ", ".join(
+            f"sum((power({value}, {degree}) * {_SCALE})::BIGINT)"
+            for value in ("forgotten", "gained")
+            for degree in (1, 2, 3)
+        )
+        soft = f"count(change), {sums}" if self._soft else "0, 0, 0, 0, 0, 0, 0"
+        return self._query(
+            f"""SELECT task, k, bucket, runs_before, right_before, runs_after, right_after,
+                       count(*), sum(copies), {soft}
+                FROM (SELECT *, (change * change + change) / 2 AS forgotten,
+                             (change * change - change) / 2 AS gained
+                      FROM (SELECT coalesce(b.task, a.task) AS task, coalesce(b.k, a.k) AS k,
+                                   {self._bucket()} AS bucket,
+                                   b.runs AS runs_before, b.correct AS right_before,
+                                   a.runs AS runs_after, a.correct AS right_after,
+                                   coalesce(b.copies, 0) + coalesce(a.copies, 0) AS copies,
+                                   b.probability - a.probability AS change
+                            FROM {self._joined()}))
+                GROUP BY task, k, bucket, runs_before, right_before, runs_after, right_after
+                ORDER BY ALL"""
+        )
+
+    def _has_duplicates(self, rows: Rows) -> bool:
+        """A key that stands twice on one side multiplies the joined rows; count to find out."""
+        for side, runs in (("before", 3), ("after", 5)):
+            joined = sum(row[7] for row in rows if row[runs] is not None)
+            if joined != self._count("rows", side):
+                return True
+        if all(row[3] is not None and row[5] is not None for row in rows):
+            return False
+        copies = "SELECT count(*) > count(DISTINCT (task, key)) FROM ({})"
+        return any(self._query(copies.format(self._rows(side)))[0][0] for side in self.samples)
+
+    # --- results -------------------------------------------------------------------------------
+
+    def _collect(self, rows: Rows) -> Pairs:
+        both = [row for row in rows if row[3] is not None and row[5] is not None]
+        scored = [row for row in both if row[3] and row[5]]
+        coverage = Coverage(
+            items_before=sum(row[7] for row in rows if row[3] is not None),
+            items_after=sum(row[7] for row in rows if row[5] is not None),
+            matched=sum(row[7] for row in scored),
+            unscored=sum(row[7] for row in both) - sum(row[7] for row in scored),
+            only_before=sum(row[7] for row in rows if row[5] is None),
+            only_after=sum(row[7] for row in rows if row[3] is None),
+            duplicates=sum(int(row[8]) for row in rows),
+            identity="index" if self.by_index else "content",
+        )
+        conflicts = self._conflicts() if coverage.only_before and coverage.only_after else []
+        coverage.conflicts = len(conflicts)
+        coverage.only_before -= len(conflicts)
+        coverage.only_after -= len(conflicts)
+        if not scored:
+            raise InputError(_nothing_in_common(coverage))
+        names, options, *counts = zip(*(row[:8] for row in scored), strict=True)
+        soft = np.array([row[9:16] for row in scored], dtype=np.float64)
+        soft[:, 1:] /= _SCALE
+        columns: list[NDArray[Any]] = [
+            np.array(names),
+            np.array([np.inf if k is None else k for k in options]),
+            *(np.array(column, dtype=np.float64) for column in counts),
+            soft,
+        ]
+        patterns = Patterns(*columns)
+        return Pairs(patterns, self.metrics, coverage, conflicts, self.warnings, self)
+
+    def _conflicts(self) -> list[tuple[str, str]]:
+        """Unmatched items that carry the same id on both sides: the same id, other content."""
+        keys = {side: self._rows(side, "item_ref AS ref,") for side in self.samples}
+        lost = {
+            side: f"""SELECT DISTINCT task, ref FROM ({keys[side]}) AS mine
+                      ANTI JOIN ({keys[other]}) AS theirs USING (task, key)"""
+            for side, other in (("before", "after"), ("after", "before"))
+        }
+        return self._query(
+            f"""SELECT task, ref FROM ({lost["before"]}) JOIN ({lost["after"]}) USING (task, ref)
+                WHERE ref IS NOT NULL ORDER BY task, ref"""
+        )
+
+    def flips(self) -> Iterator[pa.RecordBatch]:
+        shown = ", ".join(
+            f"arg_min({column}, repeat) FILTER ((score >= {self.threshold!r}) = shows) AS {column}"
+            for column in ("item", "item_ref", "status", "target", "answer", "response", "prompt")
+        )
+        self.connection.execute(
+            f"""CREATE OR REPLACE TEMP TABLE flipped AS
+                SELECT b.task AS task, b.key AS key, coalesce(b.k, a.k) AS k,
+                       b.correct / b.runs AS before, a.correct / a.runs AS after
+                FROM {self._joined()}
+                WHERE b.runs > 0 AND a.runs > 0 AND b.correct / b.runs <> a.correct / a.runs"""
+        )
+        sides = {
+            side: f"""SELECT task, key, {shown} FROM (
+                      SELECT r.*, f.before {sign} f.after AS shows
+                      FROM ({self._rows(side, "item, status, target, answer, response, prompt,")}) r
+                      JOIN flipped f USING (task, key)) GROUP BY task, key"""
+            for side, sign in (("before", ">"), ("after", "<"))
+        }
+        return iter(
+            self.connection.sql(
+                f"""SELECT f.task AS task, coalesce(printf('%016x', b.item), b.item_ref) AS item,
+                       b.item_ref AS item_ref, f.k AS k,
+                       if(f.before > f.after, 'forgotten', 'gained') AS transition,
+                       f.before AS before, f.after AS after, b.target AS target,
+                       b.answer AS answer_before, a.answer AS answer_after,
+                       b.status AS status_before, a.status AS status_after,
+                       b.prompt AS prompt_before, a.prompt AS prompt_after,
+                       b.response AS response_before, a.response AS response_after
+                FROM flipped f JOIN ({sides["before"]}) b USING (task, key)
+                     JOIN ({sides["after"]}) a USING (task, key)
+                ORDER BY f.task, f.before - f.after DESC, item"""
+            ).to_arrow_reader(8192)
+        )
+
+
+def choose_metric(task: str, metrics: set[str]) -> str:
+    """Choose among the metrics of a task the one most lenient to format.
+
+    Example:
+        >>> choose_metric("gsm8k", {"exact_match,strict-match", "exact_match,flexible-extract"})
+        'exact_match,flexible-extract'
+        >>> choose_metric("arc", {"acc", "acc_norm"})
+        'acc'
+    """
+    if len(metrics) == 1:
+        return next(iter(metrics))
+
+    def rank(metric: str) -> tuple[int, int]:
+        name, _, filtered = metric.partition(",")
+        filtered = re.sub(r"(?<=@)\d+$", "", filtered) or "none"
+        metrics, filters = (*_LENIENT_METRICS, name), (*_LENIENT_FILTERS, filtered)
+        return metrics.index(name), filters.index(filtered)
+
+    first, second, *_ = sorted(metrics, key=lambda metric: (rank(metric), metric))
+    if rank(first) == rank(second):
+        raise InputError(
+            f"task {task} has the metrics {_some(metrics)}; choose one with --metric {task}=NAME"
+        )
+    return first
+
+
+def _nothing_in_common(coverage: Coverage) -> str:
+    if coverage.unscored:
+        return f"none of the {coverage.unscored} common items has a score on both sides"
+    hint = (
+        "the ids agree but the content differs; if only the prompt's wording changed, "
+        "pair by id with --identity index"
+        if coverage.conflicts
+        else "are these logs of the same tasks? --identity index pairs by the harness's ids"
+    )
+    return (
+        f"the logs have no item in common ({coverage.items_before} before, "
+        f"{coverage.items_after} after): {hint}"
+    )
+
+
+def _quoted(names: set[str] | list[str]) -> str:
+    ordered = sorted(names) if isinstance(names, set) else names
+    return ", ".join("'{}'".format(name.replace("'", "''")) for name in ordered)
+
+
+def _some(names: Any, most: int = 6) -> str:
+    listed = sorted(names)
+    return ", ".join(listed[:most]) + (
+        f" and {len(listed) - most} more" if len(listed) > most else ""
+    )

@@ -1,0 +1,295 @@
+"""lm-evaluation-harness from 0.4.3 on: `samples_<task>_<time>.jsonl`, `results_<time>.json`.
+
+One line is one item under one filter. The samples file lacks even the model's name, so the results
+file of the same time stamp is read for it, for the seeds and for the settings; without it the
+folder gives the name and nothing can be said about the settings.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from forgetmap.errors import InputError
+from forgetmap.files import lines
+from forgetmap.readers.common import (
+    STAMP,
+    Run,
+    json_lines,
+    number,
+    number_repeats,
+    parse_json,
+    read_json,
+)
+from forgetmap.samples import Meta, Samples, batches, content_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from forgetmap.readers import ReadOptions
+
+_FIELDS = {
+    *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
+    *("doc_hash", "prompt_hash", "target_hash", "scores_per_repeat"),
+}
+_MOST_REPEATS = 1000
+"""Repeats within one run (`scores_per_repeat`) are numbered below it, runs in multiples of it."""
+_INVALID = "[invalid]"
+"""What lm-eval's regex filters return when nothing could be extracted."""
+
+
+def sniff(path: Path) -> bool:
+    """Look for sample files by name; a single file by the keys of its first line."""
+    if path.is_dir():
+        return any(path.rglob("samples_*.jsonl"))
+    if path.suffix != ".jsonl":
+        return False
+    try:
+        first = next(iter(lines(path)), (0, b"{}"))[1]
+        record = parse_json(first)
+    except (ValueError, InputError):
+        return False
+    return isinstance(record, dict) and {"doc_id", "resps"} <= record.keys()
+
+
+def read(path: Path, how: ReadOptions) -> Samples:
+    """Read all sample files under the path."""
+    files = sorted(path.rglob("samples_*.jsonl")) if path.is_dir() else [path]
+    meta = Meta(harness="lm-eval")
+    runs = [(_describe(file, meta), file) for file in files]
+    numbered = number_repeats(runs, meta.warnings)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for run, file, repeat in numbered:
+            yield from _rows(run, file, repeat, how, meta.warnings)
+
+    return Samples.collect(batches(rows()), meta)
+
+
+def _describe(file: Path, meta: Meta) -> Run:
+    """Tell task, model, seed and time of a sample file, and note its run's settings."""
+    found = STAMP.search(file.name)
+    stamp = found[1] if found else ""
+    task = re.sub(r"^samples_", "", file.name[: found.start()] if found else file.stem)
+    results = file.with_name(f"results_{stamp}.json")
+    if not results.is_file():
+        return Run(file.parent.name, task, None, stamp)
+    model, seed, version, settings = _results(results)
+    meta.version = meta.version or version
+    merged = meta.settings.setdefault(model, {})
+    for name, value in settings.items():
+        if isinstance(value, dict) and isinstance(merged.get(name), dict):
+            merged[name].update(value)
+        else:
+            merged[name] = value
+    return Run(model, task, seed, stamp)
+
+
+@cache
+def _results(path: Path) -> tuple[str, tuple[Any, ...], str | None, dict[str, Any]]:
+    """Read model, seeds, version and the settings that matter for a fair comparison."""
+    results = read_json(path)
+    if not isinstance(results, dict):
+        raise InputError(f"{path}: is not an lm-eval results file")
+    config = results.get("config") or {}
+    seeds = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+    per_task = {
+        "few-shot examples": results.get("n-shot"),
+        "task version": results.get("versions"),
+        "task hash": results.get("task_hashes"),
+        "generation": {
+            task: task_config.get("generation_kwargs")
+            for task, task_config in (results.get("configs") or {}).items()
+            if isinstance(task_config, dict) and task_config.get("generation_kwargs")
+        },
+    }
+    whole = {
+        "harness version": results.get("lm_eval_version"),
+        "transformers version": results.get("transformers_version"),
+        "chat template": results.get("chat_template_sha"),
+        "system prompt": results.get("system_instruction_sha"),
+        "few-shot as multi-turn": results.get("fewshot_as_multiturn"),
+        "model type": config.get("model"),
+        "dtype": config.get("model_dtype"),
+        "batch size": config.get("batch_size"),
+        "limit": config.get("limit"),
+        "generation overrides": config.get("gen_kwargs"),
+    }
+    settings = {name: value for name, value in (per_task | whole).items() if value is not None}
+    model = results.get("model_name") or path.parent.name
+    return (
+        str(model),
+        tuple(config.get(seed) for seed in seeds),
+        results.get("lm_eval_version"),
+        settings,
+    )
+
+
+def _rows(
+    run: Run, file: Path, repeat: int, how: ReadOptions, warnings: list[str]
+) -> Iterator[dict[str, Any]]:
+    left_out: set[str] = set()
+    for line, record in json_lines(file, how, warnings):
+        try:
+            item = _item(record, how.text)
+            scores = dict(_scores(record, left_out))
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise InputError(f"{file}:{line}: not an lm-eval sample ({error!r:.100})") from error
+        for (metric, index), score in scores.items():
+            yield {
+                "model": run.model,
+                "run": run.stamp,
+                "task": run.task,
+                "metric": metric,
+                "repeat": repeat * _MOST_REPEATS + index,
+                "score": score,
+                "source": f"{file.name}:{line}",
+                **item,
+                **_metric_view(metric, score, item),
+                "answer": item["answer"] if how.text else None,
+            }
+    warnings.extend(
+        f"{run.task}: metric {metric!r} is not a score of single items and was left out"
+        for metric in sorted(left_out)
+    )
+
+
+def _item(record: dict[str, Any], text: bool) -> dict[str, Any]:
+    """Everything about the item that does not depend on the metric."""
+    doc, target = record.get("doc"), str(record.get("target", ""))
+    likelihoods = _likelihoods(record)
+    item: dict[str, Any] = {
+        "item": content_hash(doc, target) if doc else _stored_hash(record),
+        "item_ref": str(record["doc_id"]),
+        "k": _option_count(doc, likelihoods),
+        "prompt_hash": int(record["prompt_hash"][:16], 16) if record.get("prompt_hash") else None,
+        "gold_probability": _gold_probability(record, likelihoods, target),
+        "answer": _answer(record, likelihoods),
+    }
+    if text:
+        arguments = _arguments(record)
+        item["prompt"] = str(arguments[0][0]) if arguments else None
+        item["target"] = target
+        item["response"] = None if likelihoods else str(_first(record.get("resps")))
+    return item
+
+
+def _metric_view(metric: str, score: float | None, item: dict[str, Any]) -> dict[str, Any]:
+    """Adjust what depends on the metric: chance and option probability belong to a plain pick."""
+    view: dict[str, Any] = {}
+    if metric != "acc":
+        view["gold_probability"] = None
+    if score not in (0.0, 1.0, None):  # a degree, not a pick among k options
+        view |= {"k": None, "gold_probability": None}
+    if score == 0.0 and item["answer"] in ("", _INVALID):
+        view["status"] = "no_answer"
+    return view
+
+
+def _scores(
+    record: dict[str, Any], left_out: set[str]
+) -> Iterator[tuple[tuple[str, int], float | None]]:
+    """Yield ((metric, repeat within the run), score); a filter joins the metric's name."""
+    names = record.get("metrics") or [key for key in record if key not in _FIELDS]
+    suffix = record.get("filter", "none")
+    per_repeat = record.get("scores_per_repeat") or {}
+    for name in names:
+        metric = name if suffix == "none" else f"{name},{suffix}"
+        for index, value in enumerate(per_repeat.get(name) or ()):
+            yield (metric, index), number(value)
+        if name in per_repeat:
+            continue
+        value = record.get(name)
+        if isinstance(value, list):
+            # IFEval scores each instruction of an item; its share is a score of the item.
+            # Other lists are ingredients of corpus statistics (F1, BLEU, perplexity).
+            if not value or not all(isinstance(part, bool) for part in value):
+                left_out.add(name)
+                continue
+            value = sum(value) / len(value)
+        elif isinstance(value, dict) or name == "bypass":
+            left_out.add(name)
+            continue
+        yield (metric, 0), number(value)
+
+
+def _stored_hash(record: dict[str, Any]) -> int | None:
+    """Identity where the document itself was stripped from the log."""
+    if not record.get("doc_hash"):
+        return None
+    return content_hash(record["doc_hash"], record.get("target_hash", ""))
+
+
+def _arguments(record: dict[str, Any]) -> list[Any]:
+    """The requests as (context, continuation); a dictionary of dictionaries since 0.4.3."""
+    arguments = record.get("arguments") or []
+    if isinstance(arguments, dict):
+        return [list(request.values()) for request in arguments.values()]
+    return list(arguments)
+
+
+def _first(nested: Any) -> Any:
+    while isinstance(nested, list) and nested:
+        nested = nested[0]
+    return nested
+
+
+def _likelihoods(record: dict[str, Any]) -> list[float]:
+    """Log-likelihoods of the options, where the item was scored by them; numbers come as text."""
+    answers = record.get("filtered_resps") or []
+    if len(answers) < 2 or not all(isinstance(a, list) and len(a) == 2 for a in answers):
+        return []
+    if not all(str(flag) in ("True", "False") for _, flag in answers):
+        return []
+    return [float(value) for value, _ in answers]
+
+
+def _options(doc: Any) -> list[Any]:
+    if not isinstance(doc, dict):
+        return []
+    options = doc.get("choices") or doc.get("options") or []
+    if isinstance(options, dict):
+        options = options.get("text") or []
+    return options if isinstance(options, list) else []
+
+
+def _option_count(doc: Any, likelihoods: list[float]) -> int | None:
+    options = _options(doc)
+    if likelihoods and len(likelihoods) != 2 * len(options):  # twice: mutual information
+        return len(likelihoods)
+    return len(options) if len(options) > 1 else None
+
+
+def _gold_probability(
+    record: dict[str, Any], likelihoods: list[float], target: str
+) -> float | None:
+    """Softmax probability of the right option among the options."""
+    if not likelihoods:
+        return None
+    continuations = [str(request[1]).strip() for request in _arguments(record) if len(request) > 1]
+    if target.strip().isdigit():
+        gold = int(target)
+    elif target.strip() in continuations:
+        gold = continuations.index(target.strip())
+    else:
+        return None
+    if gold >= len(likelihoods):
+        return None
+    top = max(likelihoods)
+    weights = [math.exp(value - top) for value in likelihoods]
+    return weights[gold] / sum(weights)
+
+
+def _answer(record: dict[str, Any], likelihoods: list[float]) -> str | None:
+    """The option with the highest likelihood, or what the filter extracted from the text."""
+    if not likelihoods:
+        answer = _first(record.get("filtered_resps"))
+        return None if answer is None else str(answer)
+    arguments = _arguments(record)
+    best = likelihoods.index(max(likelihoods))
+    if best < len(arguments) and len(arguments[best]) > 1:
+        return str(arguments[best][1]).strip()
+    return str(best)

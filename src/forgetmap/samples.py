@@ -1,0 +1,279 @@
+"""Samples: the one table that every reader produces.
+
+One row per (model, run, task, item, repeat, metric). An item is identified by its content, so that
+two logs can be paired whatever order or numbering their harness used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tempfile
+import weakref
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.parquet as pq
+
+from forgetmap.errors import InputError
+from forgetmap.files import replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+SCHEMA_VERSION = 1
+THRESHOLD = 0.5
+"""A score at or above it counts as correct, unless the user says otherwise."""
+
+STATUSES = ("ok", "no_answer", "truncated", "refused", "error", "unscored")
+"""`error` and `unscored` carry no score: a value that failed is never a number."""
+
+TEXT_COLUMNS = ("prompt", "target", "answer", "response")
+"""Untrusted text; stored apart in Parquet and read only when somebody looks at an item."""
+
+SCHEMA = pa.schema(
+    [
+        pa.field("model", pa.string(), nullable=False),
+        pa.field("run", pa.string()),
+        pa.field("task", pa.string(), nullable=False),
+        pa.field("item", pa.uint64()),  # content hash; null where the log stores no content
+        pa.field("item_ref", pa.string()),  # the harness's own id
+        pa.field("repeat", pa.int32(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("score", pa.float64()),
+        pa.field("correct", pa.bool_()),
+        pa.field("status", pa.string(), nullable=False),
+        pa.field("k", pa.int32()),  # options shown; null for an open answer
+        pa.field("gold_probability", pa.float64()),  # softmax over the options, of the right one
+        pa.field("prompt_hash", pa.uint64()),
+        pa.field("cluster", pa.string()),  # items that stand or fall together (same passage)
+        pa.field("source", pa.string()),  # file and row
+        *(pa.field(name, pa.string()) for name in TEXT_COLUMNS),
+    ]
+)
+
+_META_KEY = b"forgetmap"
+_ROW_GROUP = 131_072
+_SPILL_BYTES = 256 * 2**20
+
+
+def content_hash(*parts: object) -> int:
+    """Hash the content of an item: its question, options and target, as the harness stored them.
+
+    Never hash a prompt after templating: a base and a chat model get different ones by design.
+    Strings are hashed as they are; anything else by its JSON with sorted keys.
+
+    Example:
+        >>> content_hash("2 + 2 = ?", ["3", "4"], "4") == content_hash("2 + 2 = ?", ["3", "4"], "4")
+        True
+        >>> content_hash({"b": 1, "a": 2}) == content_hash({"a": 2, "b": 1})
+        True
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        digest.update(
+            part.encode("utf-8", "surrogatepass") if isinstance(part, str) else _dump(part)
+        )
+        digest.update(b"\x1f")
+    return int.from_bytes(digest.digest(), "big")
+
+
+def _dump(value: object) -> bytes:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    except (orjson.JSONEncodeError, RecursionError):  # integers beyond 64 bits, lone surrogates
+        return json.dumps(value, sort_keys=True, default=str).encode()
+
+
+@dataclass
+class Meta:
+    """What a log says about its runs, beside the rows."""
+
+    harness: str = "unknown"
+    version: str | None = None
+    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Per model: the settings that must agree for a fair comparison (few-shot, template, ...)."""
+    warnings: list[str] = field(default_factory=list)
+
+
+class Samples:
+    """Evaluation results in memory or in a Parquet file, with what is known about their runs.
+
+    Example:
+        >>> samples = Samples.from_rows([
+        ...     {"model": "m", "task": "sums", "item": content_hash("2+2"), "score": 1.0},
+        ...     {"model": "m", "task": "sums", "item": content_hash("2+3"), "score": 0.0},
+        ... ])
+        >>> len(samples), samples.models
+        (2, ['m'])
+    """
+
+    def __init__(self, data: pa.Table | Path, meta: Meta, model: str | None = None) -> None:
+        self.data = data
+        self.meta = meta
+        self.model = model
+        """Where the table holds several models: the one that is meant."""
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[dict[str, Any]], meta: Meta | None = None) -> Samples:
+        """Build Samples from dictionaries; columns left out get their natural default."""
+        return cls.collect(batches(rows), meta or Meta(harness="rows"))
+
+    @classmethod
+    def collect(cls, parts: Iterable[pa.RecordBatch], meta: Meta) -> Samples:
+        """Gather record batches, in memory while small, in a temporary Parquet file beyond that."""
+        held: list[pa.RecordBatch] = []
+        size = 0
+        stream = iter(parts)
+        for batch in stream:
+            held.append(batch)
+            size += batch.nbytes
+            if size > _SPILL_BYTES:
+                return cls._spill(held, stream, meta)
+        return cls(pa.Table.from_batches(held, schema=SCHEMA), meta)
+
+    @classmethod
+    def _spill(
+        cls, held: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch], meta: Meta
+    ) -> Samples:
+        folder = tempfile.TemporaryDirectory(prefix="forgetmap-")
+        path = Path(folder.name) / "samples.parquet"
+        with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
+            while held:
+                writer.write_batch(held.pop(0))
+            for batch in rest:
+                writer.write_batch(batch)
+        samples = cls(path, meta)
+        weakref.finalize(samples, folder.cleanup)
+        return samples
+
+    @classmethod
+    def read(cls, path: str | Path) -> Samples:
+        """Open a Samples Parquet file; nothing but its footer is read."""
+        path = Path(path)
+        schema = parquet_schema(path)
+        raw = (schema.metadata or {}).get(_META_KEY)
+        if raw is None:
+            raise InputError(f"{path}: is not a forgetmap Samples file (no forgetmap metadata)")
+        try:
+            stored = json.loads(raw)
+            version = int(stored.pop("schema_version"))
+            meta = Meta(**{name: stored[name] for name in Meta.__dataclass_fields__})
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path}: its forgetmap metadata cannot be read ({error})") from error
+        if version > SCHEMA_VERSION:
+            raise InputError(
+                f"{path}: has Samples schema version {version}, this forgetmap knows up to "
+                f"{SCHEMA_VERSION}; upgrade forgetmap to read it"
+            )
+        missing = [name for name in SCHEMA.names if name not in schema.names]
+        if missing:
+            raise InputError(f"{path}: lacks the Samples column {missing[0]!r}; convert it again")
+        return cls(path, meta)
+
+    def write(self, path: str | Path) -> None:
+        """Write a Samples Parquet file, atomically."""
+        meta = json.dumps({"schema_version": SCHEMA_VERSION, **asdict(self.meta)}).encode()
+        schema = SCHEMA.with_metadata({_META_KEY: meta})
+        with (
+            replacing(path) as temporary,
+            pq.ParquetWriter(temporary, schema, compression="zstd") as writer,
+        ):
+            for batch in self.to_batches():
+                writer.write_batch(batch, row_group_size=_ROW_GROUP)
+
+    def to_batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Stream the rows of the chosen model (of all, where none was chosen)."""
+        names = list(columns or SCHEMA.names)
+        wanted = [*names, "model"] if self.model is not None and "model" not in names else names
+        if isinstance(self.data, Path):
+            stream = pq.ParquetFile(self.data).iter_batches(_ROW_GROUP, columns=wanted)
+        else:
+            stream = iter(self.data.select(wanted).to_batches(_ROW_GROUP))
+        for batch in stream:
+            chosen = batch
+            if self.model is not None:
+                chosen = batch.filter(pa.compute.equal(batch["model"], self.model))
+            yield chosen.select(names)
+
+    def to_reader(self, columns: Sequence[str]) -> pa.RecordBatchReader:
+        """Stream some columns to whoever speaks Arrow, DuckDB for one."""
+        schema = pa.schema([SCHEMA.field(name) for name in columns])
+        return pa.RecordBatchReader.from_batches(schema, self.to_batches(columns))
+
+    @property
+    def models(self) -> list[str]:
+        """The models in the table, in alphabetical order."""
+        found: set[str] = set()
+        for batch in self.to_batches(["model"]):
+            found.update(batch["model"].unique().to_pylist())
+        return sorted(found)
+
+    def only(self, model: str | None) -> Samples:
+        """Choose one model; with None the table must hold exactly one."""
+        models = self.models
+        listed = ", ".join(models)
+        if not models:
+            raise InputError("the log holds no samples; check the path")
+        if model is None:
+            if len(models) > 1:
+                raise InputError(
+                    f"the log holds {len(models)} models ({listed}); choose one by name"
+                )
+            return self
+        if model not in models:
+            raise InputError(f"no model {model!r} in the log; it holds: {listed}")
+        chosen = Samples(self.data, self.meta, model)
+        chosen._origin = self  # keeps a spilled temporary file alive
+        return chosen
+
+    _origin: Samples | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the chosen model's runs."""
+        model = self.model or (self.models[0] if len(self.models) == 1 else "")
+        return self.meta.settings.get(model, {})
+
+    def __len__(self) -> int:
+        return sum(batch.num_rows for batch in self.to_batches(["model"]))
+
+
+_DEFAULTS: dict[str, Any] = {"model": "unnamed", "task": "all", "repeat": 0, "metric": "score"}
+
+
+def batches(rows: Iterable[dict[str, Any]], size: int = 8192) -> Iterator[pa.RecordBatch]:
+    """Turn dictionaries into record batches; fills `correct` and `status` from the score."""
+    held: list[dict[str, Any]] = []
+    for row in rows:
+        score = row.get("score")
+        if score is not None and math.isnan(score):  # no score; never a number
+            score = None
+        held.append(
+            {
+                **_DEFAULTS,
+                **row,
+                "score": score,
+                "correct": None if score is None else score >= THRESHOLD,
+                "status": row.get("status") or ("unscored" if score is None else "ok"),
+            }
+        )
+        if len(held) == size:
+            yield pa.RecordBatch.from_pylist(held, schema=SCHEMA)
+            held = []
+    if held:
+        yield pa.RecordBatch.from_pylist(held, schema=SCHEMA)
+
+
+def parquet_schema(path: Path) -> pa.Schema:
+    """Read the schema of a Parquet file; a file that is none becomes one clear line."""
+    try:
+        return pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path}: is not a readable Parquet file ({reason})") from error

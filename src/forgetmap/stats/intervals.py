@@ -1,0 +1,107 @@
+"""How sure an estimate is: draws of feature sums, and percentiles of what follows from them.
+
+Items are the sampling unit; all repeats of an item stay together. Because an item matters only by
+its outcome pattern, resampling items is one multinomial draw over the pattern histogram: the cost
+does not grow with the number of items. Draws of tasks add up to draws of categories and totals.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+PRIOR_MASS = 2.0
+"""Pseudo-items of the Dirichlet prior, spread over all possible patterns: 1/2 for each of the four
+patterns of single runs, which is Jeffreys' prior."""
+SMALL_ITEMS = 100
+SMALL_FLIPS = 10
+"""Below either, percentiles of a bootstrap cover too little; the Bayesian interval takes over."""
+
+
+def is_small(n: float, forgotten: float, gained: float) -> bool:
+    """Say whether a group is too small for the bootstrap."""
+    return n < SMALL_ITEMS or min(forgotten, gained) < SMALL_FLIPS
+
+
+def bootstrap(counts: ArrayLike, values: Floats, draws: int, rng: np.random.Generator) -> Floats:
+    """Draw sums of per-item values by resampling items.
+
+    `counts` is the number of items with each pattern, `values` (patterns, features) what such an
+    item contributes. Returns (draws, features).
+    """
+    count = np.asarray(counts, np.int64)
+    n = int(count.sum())
+    return rng.multinomial(n, count / n, size=draws).astype(np.float64) @ values
+
+
+def cluster_bootstrap(sums: Floats, draws: int, rng: np.random.Generator) -> Floats:
+    """Draw sums by resampling whole clusters; `sums` (clusters, features) is what each holds."""
+    clusters = len(sums)
+    weights = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws)
+    return weights.astype(np.float64) @ sums
+
+
+def posterior(counts: ArrayLike, values: Floats, draws: int, rng: np.random.Generator) -> Floats:
+    """Draw sums from the Dirichlet posterior of the pattern shares (for small groups).
+
+    `counts` and `values` must hold all possible patterns, those never seen with count zero.
+    """
+    count = np.asarray(counts, float)
+    weights = rng.gamma(count + PRIOR_MASS / len(count), size=(draws, len(count)))
+    shares: Floats = weights / weights.sum(axis=1, keepdims=True)
+    return shares @ values * float(count.sum())
+
+
+def mean_draws(n: float, powers: ArrayLike, draws: int, rng: np.random.Generator) -> Floats:
+    """Draw the sum of a continuous per-item value from the sums of its first three powers.
+
+    For values that are not few patterns (option probabilities): Student's t with the second-order
+    correction for skewness that a bootstrap-t would make.
+    """
+    if n < 2:
+        return np.full(draws, np.nan)
+    first, second, third = (float(value) for value in np.asarray(powers))
+    mean = first / n
+    variance = max(second / n - mean**2, 0.0) * n / (n - 1)
+    if variance == 0:
+        return np.full(draws, first)
+    skewness = (third / n - 3 * mean * second / n + 2 * mean**3) / variance**1.5
+    lean = float(np.clip(skewness, -3, 3)) / (6 * np.sqrt(n))
+    z = rng.standard_t(n - 1, size=draws)
+    leaning: Floats = z + lean * (2 * z**2 + 1)
+    sums: Floats = n * mean + np.sqrt(n * variance) * leaning
+    return sums
+
+
+def percentiles(draws: Floats, level: float = 0.95) -> tuple[float, float]:
+    """The central interval of the draws.
+
+    Example:
+        >>> percentiles(np.arange(1001.0))
+        (25.0, 975.0)
+    """
+    if np.isnan(draws).any():
+        return float("nan"), float("nan")
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def wilson(right: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval for a share; a plain check beside the others.
+
+    Example:
+        >>> [round(bound, 4) for bound in wilson(8, 10)]
+        [0.4902, 0.9433]
+    """
+    z = float(special.ndtri((1 + level) / 2))
+    share = right / n
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return float(centre - half), float(centre + half)

@@ -1,0 +1,207 @@
+"""The map for people at a terminal, 100 columns wide."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from forgetmap.map import HEADLINE_MEANING, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forgetmap.gate import GateResult
+    from forgetmap.map import Cell, Compat, Estimate, ForgettingMap
+    from forgetmap.show import LogSummary
+
+WIDTH = 100
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_COLOURS = {
+    "forgot": "red",
+    "worse": "red",
+    "kept": "green",
+    "better": "green",
+    "equivalent": "green",
+    "undecided": "yellow",
+}
+
+
+def clean(text: object, most: int = 200) -> str:
+    r"""Text from a log, safe for a terminal: no control codes, no direction marks, not endless.
+
+    Example:
+        >>> clean("\x1b[31mred\x1b[0m")
+        '[31mred[0m'
+    """
+    shown = _CONTROL.sub("", str(text)).replace("\n", " ").replace("\t", " ")
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def console(stderr: bool = False) -> Console:
+    """A console of fixed width where the output is not a terminal, so that files look the same."""
+    found = Console(stderr=stderr, highlight=False)
+    if not found.is_terminal:
+        found.width = WIDTH
+    return found
+
+
+def print_map(result: ForgettingMap, out: Console, gates: list[GateResult] | None = None) -> None:
+    """Print the map: the headline sentence, how far it can be trusted, then the cells."""
+    verdict = result.total.verdict
+    out.print(Text(result.headline(), style=f"bold {_COLOURS[verdict.forgetting]}"))
+    for line in _trust(result):
+        out.print(Text(line))
+    for gate in gates or []:
+        mark, style = ("held", "green") if gate.holds else ("BROKEN", "bold red")
+        out.print(Text(f"gate {gate.limit}: {mark}; {gate.reason}", style=style))
+    out.print()
+    groups = {"all items": result.total}
+    if result.categories:
+        groups["mean of categories"] = result.macro
+    out.print(_table("total", groups))
+    if result.categories:
+        out.print(_table("category", result.categories))
+    out.print(_table("task", result.tasks))
+    if result.compat:
+        out.print(_compat(result.compat))
+    for text in result.warnings:
+        out.print(Text(f"note: {clean(text)}", style="dim"))
+    out.print(
+        Text(
+            f"forgot, gained: {result.settings.headline} = "
+            f"{HEADLINE_MEANING[result.settings.headline]}; 95 % intervals in brackets. "
+            "raw: 1->0 / 0->1 flips. p: paired test of the net change, adjusted. "
+            "verdict: forgetting, net change; ? is undecided. "
+            "* hinges on one task: leaving it out would change the value by more than half.",
+            style="dim",
+        )
+    )
+
+
+def _trust(result: ForgettingMap) -> list[str]:
+    cell, covered = result.total, result.coverage
+    lines = [
+        f"{clean(result.before.name, 40)} -> {clean(result.after.name, 40)}   "
+        f"{covered.matched:,} items in {len(result.tasks)} tasks, "
+        f"{result.before.runs} and {result.after.runs} runs, paired by {covered.identity}",
+    ]
+    missing = {
+        "only before": covered.only_before,
+        "only after": covered.only_after,
+        "conflicting": covered.conflicts,
+        "unscored": covered.unscored,
+        "duplicate rows": covered.duplicates,
+    }
+    if any(missing.values()):
+        listed = ", ".join(f"{count:,} {name}" for name, count in missing.items() if count)
+        lines.append(f"not compared: {listed}")
+    low, high = cell.forgetting.raw.low, cell.forgetting.raw.high
+    raw = f"raw flips 1->0 {percent(cell.forgetting.raw.value)} ({percent(low)} to {percent(high)})"
+    if cell.forgetting.guessing_bounds and cell.noise_floor is None:
+        low, high = cell.forgetting.guessing_bounds
+        raw += f"; truly lost between {percent(low)} and {percent(high)}, as guesses persist or not"
+    lines.append(raw)
+    lines.append(f"smallest net change this could have shown: {percent(cell.mde)}")
+    lines += [
+        f"confound: {clean(found.setting)} differs: {clean(found.before, 60)} / "
+        f"{clean(found.after, 60)}"
+        for found in result.confounds
+    ]
+    return lines
+
+
+def _table(title: str, cells: Mapping[str, Cell]) -> Table:
+    names = ("n", "accuracy %", "forgot %", "gained %", "raw %", "p", "verdict")
+    rows = [(clean(name, 60), _row(cell)) for name, cell in cells.items()]
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column(title, no_wrap=True, overflow="ellipsis", min_width=12)
+    for index, name in enumerate(names):
+        widest = max(len(name), *(len(row[index]) for _, row in rows))  # only names give way
+        side = "left" if name == "verdict" else "right"
+        table.add_column(name, justify=side, no_wrap=True, min_width=widest)  # type: ignore[arg-type]
+    for name, row in rows:
+        table.add_row(Text(name), *row)
+    return table
+
+
+def _row(cell: Cell) -> list[Text]:
+    raw = cell.forgetting.raw.value, cell.backward_transfer.raw.value
+    return [
+        Text(f"{cell.n:,}"),
+        Text(f"{_points(cell.accuracy_before)}→{_points(cell.accuracy_after)}"),
+        Text(_interval(cell.forgot) + ("*" if _hinges(cell) else "")),
+        Text(_interval(cell.gained)),
+        Text("/".join(_points(share) for share in raw)),
+        Text(f"{cell.p_adjusted:.3f}".lstrip("0") if cell.p_adjusted >= 0.001 else "<.001"),
+        _verdict(cell),
+    ]
+
+
+def _hinges(cell: Cell) -> bool:
+    """Leaving one task out would halve the value, or more than that."""
+    return cell.influence is not None and abs(cell.influence.change) > abs(cell.forgot.value) / 2
+
+
+def _points(share: float) -> str:
+    return percent(share).removesuffix(" %")
+
+
+def _interval(found: Estimate) -> str:
+    return f"{_points(found.value)} ({_points(found.low)}, {_points(found.high)})"
+
+
+def _verdict(cell: Cell) -> Text:
+    text = Text()
+    for index, word in enumerate((cell.verdict.forgetting, cell.verdict.net)):
+        text.append(", " if index else "")
+        text.append("?" if word == "undecided" else word, style=_COLOURS[word])
+    return text
+
+
+def _compat(compat: Compat) -> Table:
+    table = Table(
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", title_justify="left",
+        title=f"as published ({compat.protocol}, {compat.seeds} seeds): value ± sd (ceiling), %",
+    )  # fmt: skip
+    for name in ("category", "forgetting", "backward transfer"):
+        table.add_column(name, justify="left" if name == "category" else "right")
+    by_name: dict[str, list[str]] = {}
+    for row in compat.rows:
+        spread = "" if row.std is None else f" ± {_points(row.std)}"
+        text = f"{_points(row.value)}{spread} ({_points(row.ceiling)})"
+        by_name.setdefault(row.category, []).append(text)
+    for name, values in by_name.items():
+        table.add_row(Text(clean(name)), *values)
+    return table
+
+
+def print_log(summary: LogSummary, out: Console) -> None:
+    """Print what a log holds."""
+    version = f" {clean(summary.version)}" if summary.version else ""
+    out.print(Text(f"{clean(summary.path)}: {summary.harness}{version}", style="bold"))
+    for model in summary.models:
+        out.print(Text(f"model {clean(model.name)}"))
+        for name, value in model.settings.items():
+            out.print(Text(f"  {clean(name)}: {clean(value, 80)}", style="dim"))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("model", "task", "metric", "items", "repeats", "score", "k", "statuses"):
+        right = name in ("items", "repeats", "score")
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for row in summary.tasks:
+        table.add_row(
+            Text(clean(row.model, 40)),
+            Text(clean(row.task, 60)),
+            Text(clean(row.metric)),
+            f"{row.items:,}",
+            str(row.repeats),
+            "" if row.mean_score is None else f"{row.mean_score:.3f}",
+            row.k or "open",
+            ", ".join(f"{name} {count}" for name, count in row.statuses.items()),
+        )
+    out.print(table)
+    for text in summary.warnings:
+        out.print(Text(f"note: {clean(text)}", style="yellow"))
