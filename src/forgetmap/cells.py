@@ -68,6 +68,30 @@ class Group:
     clustered: bool
 
 
+class Drawn(NamedTuple):
+    """Draws of every estimator of a cell, and how to make intervals of them."""
+
+    draws: Estimates
+    without: Estimates | None
+    """The estimates with one item or cluster left out; None for percentiles of a posterior."""
+    weights: Floats
+    """How many items or clusters stand behind each entry of `without`, or in all."""
+
+    def interval(
+        self, point: float, pick: Callable[[Estimates], Floats], level: float = 0.95
+    ) -> tuple[float, float]:
+        """The interval of the value that `pick` takes from the estimates."""
+        if self.without is None:
+            units = float(self.weights.sum())
+            wide = intervals.widened(level, units, intervals.PRIOR_MASS + 1)
+            return intervals.percentiles(pick(self.draws), wide)
+        return intervals.bca(pick(self.draws), point, pick(self.without), self.weights, level)
+
+
+def _net(found: Estimates) -> Floats:
+    return found.accuracy[1] - found.accuracy[0]
+
+
 @dataclass
 class _Draft:
     """A cell before its p-value is adjusted, with what its verdict needs."""
@@ -125,8 +149,7 @@ class CellTable:
         """One task, or several pooled by items."""
         group = merge([self.groups[task] for task in tasks])
         point = transitions.estimate(group.sums)
-        draws, interval = self._cell_draws(group)
-        drawn = transitions.estimate(draws)
+        drawn, interval = self._drawn(group)
         headline = _headline(point, group)
         change, counts, unit = _change(group.patterns)
         return _draft(
@@ -155,31 +178,33 @@ class CellTable:
                 n * np.mean([part.sums / size for part, size in parts], axis=0),
                 n * np.mean([part.draws / size for part, size in parts], axis=0),
             )
-        spread = float(np.std(mean_draws.accuracy[1] - mean_draws.accuracy[0]))
+        spread = float(np.std(_net(mean_draws)))
         size = abs(float(mean.accuracy[1] - mean.accuracy[0]))
         reach = float(special.ndtri(1 - ALPHA / 2) + special.ndtri(0.8))
         return _draft(
             Group(whole.patterns, whole.sums, {}, soft, whole.clustered),
             mean,
-            mean_draws,
+            Drawn(mean_draws, None, whole.patterns.n),
             interval="cluster bootstrap" if whole.clustered else "bootstrap",
             p_value=1.0 if spread == 0 else float(2 * special.ndtr(-size / spread)),
             mde=min(1.0, reach * spread),
             influence=None,
         )
 
-    def _cell_draws(self, group: Group) -> tuple[dict[float, Floats], Interval]:
+    def _drawn(self, group: Group) -> tuple[Drawn, Interval]:
+        if not group.clustered and _is_small(group):
+            counts, values, ks = possible_patterns(group.patterns)
+            posterior = intervals.posterior(counts, values, self.plan.draws, self.rng)
+            return Drawn(transitions.estimate(_split(posterior, ks)), None, counts), "bayes"
+        values, ks = _values(group.patterns)
+        weights = group.patterns.n
+        total = weights @ values
         if group.clustered:
-            return group.draws, "cluster bootstrap"
-        n, forgotten, gained = (
-            sum(float(part[feature]) for part in group.sums.values())
-            for feature in (N, FORGET, GAIN)
-        )
-        if not intervals.is_small(n, forgotten, gained):
-            return group.draws, "bootstrap"
-        counts, values, ks = possible_patterns(group.patterns)
-        drawn = intervals.posterior(counts, values, self.plan.draws, self.rng)
-        return _split(drawn, ks), "bayes"
+            values = _by_cluster(group.patterns, weights[:, None] * values)
+            weights = np.ones(len(values))
+        without = transitions.estimate(_split(total - values, ks))
+        drawn = Drawn(transitions.estimate(group.draws), without, weights)
+        return drawn, "cluster bootstrap" if group.clustered else "bootstrap"
 
     def _p_value(self, group: Group, change: Floats, counts: Floats, unit: int) -> float:
         if not group.clustered:
@@ -225,7 +250,7 @@ class CellTable:
 def _draft(
     group: Group,
     point: Estimates,
-    drawn: Estimates,
+    drawn: Drawn,
     *,
     interval: Interval,
     p_value: float,
@@ -233,7 +258,7 @@ def _draft(
     influence: Influence | None,
 ) -> _Draft:
     before, after = (float(accuracy) for accuracy in point.accuracy)
-    net = drawn.accuracy[1] - drawn.accuracy[0]
+    low, high = drawn.interval(after - before, _net)
     n = float(point.n)
     cell = Cell(
         n=round(n),
@@ -247,7 +272,7 @@ def _draft(
         ),
         accuracy_before=before,
         accuracy_after=after,
-        change=_estimate(after - before, net),
+        change=Estimate(value=after - before, low=low, high=high),
         forgetting=_transition(0, group, point, drawn),
         backward_transfer=_transition(1, group, point, drawn),
         noise_floor=_or_none(point.noise_floor),
@@ -261,14 +286,14 @@ def _draft(
         interval=interval,
         influence=influence,
     )
-    return _Draft(cell, intervals.percentiles(net, 1 - 2 * ALPHA))
+    return _Draft(cell, drawn.interval(after - before, _net, 1 - 2 * ALPHA))
 
 
-def _detectable(group: Group, drawn: Estimates, change: Floats, counts: Floats) -> float:
+def _detectable(group: Group, drawn: Drawn, change: Floats, counts: Floats) -> float:
     n = float(counts.sum())
     square = float((counts * change**2).sum() / n)
     if group.clustered:  # items that move together count for fewer
-        spread = float(np.var(drawn.accuracy[1] - drawn.accuracy[0]))
+        spread = float(np.var(_net(drawn.draws)))
         n = min(n, square / spread) if spread > 0 else n
     return minimum_detectable_effect(n, square)
 
@@ -407,35 +432,52 @@ def _forgetting(group: Group, headline: Headline) -> float:
     return float((point.excess if headline == "excess" else point.raw)[0])
 
 
-def _transition(side: int, group: Group, point: Estimates, drawn: Estimates) -> Transition:
+def _transition(side: int, group: Group, point: Estimates, drawn: Drawn) -> Transition:
     def found(name: str) -> Estimate | None:
-        value = float(getattr(point, name)[side])
-        return None if np.isnan(value) else _estimate(value, getattr(drawn, name)[side])
+        def pick(estimates: Estimates) -> Floats:
+            values: Floats = getattr(estimates, name)[side]
+            return values
 
-    soft = None
-    if group.soft is not None:
-        n = float(point.n)
-        soft = _estimate(group.soft.sums[side] / n, group.soft.draws[:, side] / n)
-    span = None
-    if not np.isnan(point.ceiling[side]):
-        low, high = transitions.guessing_bounds(group.sums)[side]
-        span = float(low), float(high)
+        value = float(pick(point))
+        if np.isnan(value):
+            return None
+        low, high = drawn.interval(value, pick)
+        return Estimate(value=value, low=low, high=high)
+
     raw = found("raw")
-    assert raw is not None
+    assert raw is not None  # defined for every item
     return Transition(
         raw=raw,
         paper=found("paper"),
         latent=found("latent"),
         excess=found("excess"),
-        soft=soft,
+        soft=_soft(side, group),
         ceiling=_or_none(point.ceiling[side]),
-        guessing_bounds=span,
+        guessing_bounds=_bounds(side, group.sums),
     )
 
 
-def _estimate(value: float, draws: Floats) -> Estimate:
+def _soft(side: int, group: Group) -> Estimate | None:
+    if group.soft is None:
+        return None
+    n = float(group.patterns.n.sum())
+    draws = group.soft.draws[:, side] / n
+    first, second, _ = group.patterns.soft.sum(axis=0)[_SOFT_POWERS[side]]
+    moved = first**2 / second if second > 0 else 0.0
+    if moved < intervals.SMALL_FLIPS:
+        draws = draws + intervals.unseen(n, len(draws))
     low, high = intervals.percentiles(draws)
-    return Estimate(value=value, low=low, high=high)
+    return Estimate(value=float(group.soft.sums[side]) / n, low=low, high=high)
+
+
+def _bounds(side: int, sums: Mapping[float, Floats]) -> tuple[float, float] | None:
+    low, high = transitions.guessing_bounds(sums)[side]
+    return None if np.isnan(low) else (float(low), float(high))
+
+
+def _is_small(group: Group) -> bool:
+    total = np.sum(list(group.sums.values()), axis=0)
+    return intervals.is_small(total[N], total[FORGET], total[GAIN])
 
 
 def _or_none(value: Floats) -> float | None:

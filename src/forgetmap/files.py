@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import weakref
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,6 +71,13 @@ def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
+
+
+def temporary_folder(owner: object) -> Path:
+    """Make a folder that goes when its owner goes."""
+    path = Path(tempfile.mkdtemp(prefix="forgetmap-"))
+    weakref.finalize(owner, shutil.rmtree, path, ignore_errors=True)
+    return path
 
 
 def write_text(path: str | Path, text: str) -> None:

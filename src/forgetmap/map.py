@@ -231,8 +231,11 @@ class ForgettingMap(_Model):
         beyond = ""
         if cell.headline == "excess" and cell.noise_floor is not None:
             beyond = f" beyond noise {percent(cell.noise_floor)}"
+        raw = ""
+        if cell.headline != "raw":
+            raw = f" ({cell.headline}; raw {percent(cell.forgetting.raw.value)})"
         return (
-            f"forgot {_interval(forgot)}{beyond}; gained {_interval(gained)}; accuracy "
+            f"forgot {_interval(forgot)}{beyond}{raw}; gained {_interval(gained)}; accuracy "
             f"{percent(cell.accuracy_before)} -> {percent(cell.accuracy_after)}; "
             f"verdict: {cell.verdict.forgetting}, net {cell.verdict.net}"
         )

@@ -9,7 +9,6 @@ number of options, a histogram of outcome patterns ("right in 2 of 3 runs before
 from __future__ import annotations
 
 import re
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +17,7 @@ import duckdb
 import numpy as np
 
 from forgetmap.errors import InputError
+from forgetmap.files import temporary_folder
 from forgetmap.samples import THRESHOLD
 from forgetmap.stats.patterns import Patterns
 
@@ -137,10 +137,9 @@ class _Engine:
         identity: Identity,
     ) -> None:
         self.threshold = float(threshold)
-        self.spill = tempfile.TemporaryDirectory(prefix="forgetmap-")
         self.connection = duckdb.connect()
         self.connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        self.connection.execute(f"SET temp_directory = '{self.spill.name}'")
+        self.connection.execute(f"SET temp_directory = '{temporary_folder(self)}'")
         self.connection.execute("SET preserve_insertion_order = false")
         self.samples = {"before": before, "after": after}
         for side, samples in self.samples.items():

@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import tempfile
-import weakref
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +19,7 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 
 from forgetmap.errors import InputError
-from forgetmap.files import replacing
+from forgetmap.files import replacing, temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -141,15 +139,14 @@ class Samples:
     def _spill(
         cls, held: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch], meta: Meta
     ) -> Samples:
-        folder = tempfile.TemporaryDirectory(prefix="forgetmap-")
-        path = Path(folder.name) / "samples.parquet"
+        samples = cls(Path(), meta)
+        path = temporary_folder(samples) / "samples.parquet"
         with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
             while held:
                 writer.write_batch(held.pop(0))
             for batch in rest:
                 writer.write_batch(batch)
-        samples = cls(path, meta)
-        weakref.finalize(samples, folder.cleanup)
+        samples.data = path
         return samples
 
     @classmethod

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,7 @@ from forgetmap.readers.common import STAMP, Run, number_repeats, read_json
 from forgetmap.samples import SCHEMA, THRESHOLD, Meta, Samples, content_hash, parquet_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterator
     from pathlib import Path
 
     from forgetmap.readers import ReadOptions
@@ -114,34 +114,146 @@ def _results(path: Path, folder: str) -> tuple[str, Any, dict[str, Any], str | N
     return str(model), config.get("seed") if seed is None else seed, told, None
 
 
+class Details(NamedTuple):
+    """What a details file says about its items, the same for both layouts."""
+
+    metrics: pa.StructArray
+    refs: list[str]
+    queries: list[str]
+    options: list[list[str]]
+    targets: list[list[str]]
+    likelihoods: list[list[float]]
+    """One per option where the item was scored by likelihood, else empty."""
+    prompts: list[Any] | None = None
+    responses: list[Any] | None = None
+    extracted: list[Any] | None = None
+
+
 def _batches(run: Run, file: Path, repeat: int, text: bool) -> Iterator[pa.RecordBatch]:
-    schema = parquet_schema(file)
+    names = parquet_schema(file).names
     try:
-        if "doc" in schema.names and "metric" in schema.names:
-            columns = _struct_columns(file, text)
-        elif "example" in schema.names and "metrics" in schema.names:
-            columns = _flat_columns(file, schema, text)
+        if {"doc", "metric", "model_response"} <= set(names):
+            details = _struct_details(file, text)
+        elif {"example", "metrics"} <= set(names):
+            details = _flat_details(file, names, text)
         else:
             raise InputError(
                 f"{file}: has neither the flat nor the struct columns of a lighteval details file"
             )
-        metrics = columns.pop("metrics")
-        rows = len(metrics)
-        for metric, scores in _item_scores(metrics):
-            yield _batch(run, file, repeat, metric, scores, columns, rows)
-    except (pa.ArrowException, OSError, KeyError) as error:
+        columns = _columns(details, text)
+        for metric, scores in _item_scores(details.metrics):
+            yield _batch(run, file, repeat, metric, scores, columns)
+    except (pa.ArrowException, OSError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{file}: is damaged ({str(error).splitlines()[0]:.120})") from error
 
 
+def _flat_details(file: Path, names: list[str], text: bool) -> Details:
+    """lighteval <= 0.10. There is no id; rows are numbered, in the harness's order."""
+    wanted = ["example", "metrics", "gold", "gold_index", "choices"]
+    wanted += ["predictions", "full_prompt", "specifics"] if text else []
+    scored_by_likelihood = pa.types.is_list(
+        parquet_schema(file).field("predictions").type.value_type
+    )
+    if scored_by_likelihood and not text:
+        wanted.append("predictions")
+    table = _read(file, [name for name in wanted if name in names])
+    options = table["choices"].to_pylist()
+    gold, gold_index = table["gold"].to_pylist(), table["gold_index"].to_pylist()
+    predictions = table["predictions"].to_pylist() if "predictions" in table.column_names else []
+    rows = table.num_rows
+    return Details(
+        metrics=_whole(table["metrics"]),
+        refs=[str(row) for row in range(rows)],
+        queries=table["example"].to_pylist(),
+        options=options,
+        targets=[
+            list(texts) if texts else [shown[index] for index in right if 0 <= index < len(shown)]
+            for texts, shown, right in zip(gold, options, gold_index, strict=True)
+        ],
+        likelihoods=[[pair[0] for pair in pairs] for pairs in predictions]
+        if scored_by_likelihood
+        else [[]] * rows,
+        prompts=table["full_prompt"].to_pylist() if text else None,
+        responses=None if scored_by_likelihood or not text else predictions,
+        extracted=table["specifics"].to_pylist() if text and "specifics" in names else None,
+    )
+
+
+def _struct_details(file: Path, text: bool) -> Details:
+    """lighteval >= 0.11."""
+    wanted = ["doc.query", "doc.choices", "doc.gold_index", "doc.id", "metric"]
+    wanted += ["model_response.logprobs"]
+    wanted += ["model_response.input", "model_response.text", "doc.specific"] if text else []
+    table = _read(file, wanted)
+    doc, response = _whole(table["doc"]), _whole(table["model_response"])
+    shown = [options or [] for options in _field(doc, "choices")]
+    likelihoods = [values or [] for values in _field(response, "logprobs")]
+    targets = []
+    for options, gold in zip(shown, _field(doc, "gold_index"), strict=True):
+        right = gold if isinstance(gold, list) else [gold]
+        targets.append([options[g] for g in right if g is not None and 0 <= g < len(options)])
+    queries = _field(doc, "query")
+    return Details(
+        metrics=_whole(table["metric"]),
+        refs=[str(value) for value in _field(doc, "id")],
+        queries=queries,
+        options=shown,
+        targets=targets,
+        likelihoods=likelihoods,
+        prompts=[
+            sent or query for sent, query in zip(_field(response, "input"), queries, strict=True)
+        ]
+        if text
+        else None,
+        responses=_field(response, "text") if text else None,
+        extracted=_field(doc, "specific") if text else None,
+    )
+
+
+def _columns(details: Details, text: bool) -> dict[str, Any]:
+    """Turn details into Samples columns.
+
+    The options belong to an item's content only where it was scored by their likelihood: elsewhere
+    they stand in the query, and the flat layout does not store them.
+    """
+    by_likelihood = [
+        len(values) == len(options) > 1
+        for values, options in zip(details.likelihoods, details.options, strict=True)
+    ]
+    items = zip(details.queries, details.options, details.targets, by_likelihood, strict=True)
+    columns: dict[str, Any] = {
+        "item": [
+            content_hash(query, options if scored else [], targets)
+            for query, options, targets, scored in items
+        ],
+        "item_ref": details.refs,
+        "k": [len(options) if len(options) > 1 else None for options in details.options],
+        "gold_probability": [
+            _gold_probability(values, options, targets) if scored else None
+            for values, options, targets, scored in zip(
+                details.likelihoods, details.options, details.targets, by_likelihood, strict=True
+            )
+        ],
+    }
+    if text:
+        columns["prompt"] = [_text(prompt) for prompt in details.prompts or []]
+        columns["target"] = [_text(targets) for targets in details.targets]
+        responses = details.responses or [None] * len(details.refs)
+        columns["response"] = [_text((texts or [None])[0]) for texts in responses]
+        extracted = details.extracted or [None] * len(details.refs)
+        columns["answer"] = [
+            options[values.index(max(values))].strip() if scored else _extraction(found)
+            for values, options, scored, found in zip(
+                details.likelihoods, details.options, by_likelihood, extracted, strict=True
+            )
+        ]
+    return columns
+
+
 def _batch(
-    run: Run,
-    file: Path,
-    repeat: int,
-    metric: str,
-    scores: pa.Array,
-    columns: dict[str, Sequence[Any]],
-    rows: int,
+    run: Run, file: Path, repeat: int, metric: str, scores: pa.Array, columns: dict[str, Any]
 ) -> pa.RecordBatch:
+    rows = len(scores)
     filled: dict[str, Any] = {
         "model": [run.model] * rows,
         "run": [run.stamp] * rows,
@@ -154,13 +266,8 @@ def _batch(
         "source": [f"{file.name}:{row}" for row in range(1, rows + 1)],
         **columns,
     }
-    if metric not in ("acc", "loglikelihood_acc"):
-        filled.pop("gold_probability", None)
-    if (truncated := filled.pop("truncated", None)) is not None:
-        cut = pc.and_(pc.equal(filled["status"], "ok"), truncated)
-        filled["status"] = pc.if_else(
-            pc.and_(cut, pc.less(scores, THRESHOLD)), "truncated", filled["status"]
-        )
+    if metric != "acc":  # the softmax of the sums belongs to the plain pick
+        del filled["gold_probability"]
     arrays = [_column(filled.get(field.name), field.type, rows) for field in SCHEMA]
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
@@ -182,70 +289,9 @@ def _item_scores(metrics: pa.StructArray) -> Iterator[tuple[str, pa.Array]]:
             yield field.name, pc.if_else(pc.is_nan(scores), None, scores)
 
 
-def _flat_columns(file: Path, schema: pa.Schema, text: bool) -> dict[str, Any]:
-    """Columns of lighteval <= 0.10. There is no id; rows are numbered, in the harness's order."""
-    wanted = ["example", "gold", "choices", "metrics", "truncated"]
-    if text:
-        wanted += ["full_prompt", "predictions", "specifics"]
-    table = _load(file, [name for name in wanted if name in schema.names])
-    questions = [str(value) for value in table["example"].to_pylist()]
-    golds, choices = (_as_lists(table, name) for name in ("gold", "choices"))
-    columns: dict[str, Any] = {
-        "metrics": _whole(table["metrics"]),
-        "item": [
-            content_hash(question, options, gold)
-            for question, options, gold in zip(questions, choices, golds, strict=True)
-        ],
-        "item_ref": [str(row) for row in range(len(questions))],
-        "k": [len(options) if len(options) > 1 else None for options in choices],
-    }
-    if text:
-        columns["prompt"] = _texts(table, "full_prompt")
-        columns["target"] = [_joined(gold) for gold in golds]
-        columns["response"] = [_joined(texts[:1]) for texts in _as_lists(table, "predictions")]
-        columns["answer"] = _extracted(table, "specifics")
-    return columns
-
-
-def _struct_columns(file: Path, text: bool) -> dict[str, Any]:
-    """Columns of lighteval >= 0.11."""
-    wanted = ["doc.query", "doc.choices", "doc.gold_index", "doc.id", "metric"]
-    wanted += ["model_response.logprobs"]
-    if text:
-        wanted += ["model_response.input", "model_response.text", "doc.specific"]
-    table = _load(file, wanted)
-    doc, response = _whole(table["doc"]), _whole(table["model_response"])
-    questions = _field(doc, "query")
-    choices = [options or [] for options in _field(doc, "choices")]
-    golds = [gold if isinstance(gold, list) else [gold] for gold in _field(doc, "gold_index")]
-    columns: dict[str, Any] = {
-        "metrics": _whole(table["metric"]),
-        "item": [
-            content_hash(question, options, gold)
-            for question, options, gold in zip(questions, choices, golds, strict=True)
-        ],
-        "item_ref": [str(value) for value in _field(doc, "id")],
-        "k": [len(options) if len(options) > 1 else None for options in choices],
-        "gold_probability": [
-            _gold_probability(logprobs, options, gold)
-            for logprobs, options, gold in zip(
-                _field(response, "logprobs"), choices, golds, strict=True
-            )
-        ],
-    }
-    if text:
-        columns["prompt"] = [_joined(value) for value in _field(response, "input")]
-        columns["target"] = [
-            _joined([options[g] for g in gold if g is not None and g < len(options)])
-            for options, gold in zip(choices, golds, strict=True)
-        ]
-        columns["response"] = [_joined((texts or [])[:1]) for texts in _field(response, "text")]
-        columns["answer"] = _extracted_struct(doc)
-    return columns
-
-
-def _load(file: Path, columns: list[str]) -> pa.Table:
-    return pq.read_table(file, columns=columns, use_threads=False, partitioning=None)
+def _read(file: Path, columns: list[str]) -> pa.Table:
+    with pq.ParquetFile(file) as parquet:
+        return parquet.read(columns=columns, use_threads=False)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
@@ -257,53 +303,24 @@ def _field(struct: pa.StructArray, name: str) -> list[Any]:
     return [None] * len(struct) if index < 0 else struct.field(index).to_pylist()
 
 
-def _as_lists(table: pa.Table, name: str) -> list[list[Any]]:
-    if name not in table.column_names:
-        return [[]] * table.num_rows
-    return [
-        value if isinstance(value, list) else [] if value is None else [value]
-        for value in table[name].to_pylist()
-    ]
-
-
-def _texts(table: pa.Table, name: str) -> list[str | None]:
-    if name not in table.column_names:
-        return [None] * table.num_rows
-    return [_joined(value) for value in table[name].to_pylist()]
-
-
-def _joined(value: Any) -> str | None:
-    if value is None:
+def _text(value: Any) -> str | None:
+    if value is None or value == []:
         return None
-    if isinstance(value, list):
-        return "\n".join(str(part) for part in value) if value else None
-    return str(value)
+    return "\n".join(str(part) for part in value) if isinstance(value, list) else str(value)
 
 
-def _extracted(table: pa.Table, name: str) -> list[str | None]:
+def _extraction(specific: Any) -> str | None:
     """What the answer extraction found, where the metric keeps it."""
-    if name not in table.column_names:
-        return [None] * table.num_rows
-    return [_prediction(specific) for specific in table[name].to_pylist()]
-
-
-def _extracted_struct(doc: pa.StructArray) -> list[str | None]:
-    return [_prediction(specific) for specific in _field(doc, "specific")]
-
-
-def _prediction(specific: Any) -> str | None:
     found = specific.get("extracted_predictions") if isinstance(specific, dict) else None
-    while isinstance(found, list) and found:
-        found = found[0]
-    return None if found is None or found == [] else str(found)
+    return _text(found[0]) if found else None
 
 
-def _gold_probability(logprobs: Any, options: list[Any], gold: list[Any]) -> float | None:
-    """Softmax probability of the right option, where there is one log-likelihood per option."""
-    if not logprobs or len(options) < 2 or len(logprobs) != len(options) or len(gold) != 1:
+def _gold_probability(
+    likelihoods: list[float], options: list[str], targets: list[str]
+) -> float | None:
+    """Softmax probability of the right option, where exactly one is right."""
+    if len(targets) != 1 or None in likelihoods:
         return None
-    if gold[0] is None or not 0 <= gold[0] < len(options) or None in logprobs:
-        return None
-    top = max(logprobs)
-    weights = [math.exp(value - top) for value in logprobs]
-    return float(weights[gold[0]] / sum(weights))
+    top = max(likelihoods)
+    weights = [math.exp(value - top) for value in likelihoods]
+    return float(weights[options.index(targets[0])] / sum(weights))

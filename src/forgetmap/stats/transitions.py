@@ -183,7 +183,8 @@ def persistence(sums: Sums) -> Floats:
     (1 - accuracy)(1 - rho)/k. Slips on known items flip too and make the estimate too small;
     it is cut to [0, 1]. NaN without repeats or options.
     """
-    flips, possible = np.zeros(()), np.zeros(())
+    shape = np.shape(next(iter(sums.values())))[:-1]
+    flips, possible = np.zeros(shape), np.zeros(shape)
     for k, part in sums.items():
         if np.isinf(k):
             continue

@@ -1,0 +1,142 @@
+"""Tests, corrections, power and intervals, against scipy and statsmodels."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
+
+from forgetmap.stats import intervals, power, tests
+
+
+@given(st.integers(0, 200), st.integers(0, 200))
+def test_mcnemar_agrees_with_scipy_and_statsmodels(forgotten, gained):
+    expected = (
+        stats.binomtest(forgotten, forgotten + gained, 0.5).pvalue if forgotten + gained else 1.0
+    )
+    assert tests.mcnemar(forgotten, gained) == pytest.approx(expected, rel=1e-9)
+    table = [[5, forgotten], [gained, 7]]
+    if forgotten + gained:
+        other = statsmodels_mcnemar(table, exact=True).pvalue
+        assert tests.mcnemar(forgotten, gained) == pytest.approx(other, rel=1e-9)
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 100))
+def test_sign_flip_is_mcnemar_for_single_runs(forgotten, gained, unchanged):
+    found = tests.sign_flip([-1, 0, 1], [forgotten, unchanged, gained])
+    assert found == pytest.approx(tests.mcnemar(forgotten, gained), abs=1e-9)
+
+
+def test_sign_flip_agrees_with_enumeration():
+    changes = np.array([1 / 3, 2 / 3, -1 / 3, 1.0, 2 / 3, -1 / 3, 0, 1 / 3])
+    observed = abs(changes.sum())
+    extreme = [
+        abs(np.dot(signs, np.abs(changes))) >= observed - 1e-9
+        for signs in itertools.product((-1, 1), repeat=len(changes))
+    ]
+    distinct, counts = np.unique(np.rint(changes * 3), return_counts=True)
+    assert tests.sign_flip(distinct / 3, counts, unit=3) == pytest.approx(np.mean(extreme))
+
+
+def test_sign_flip_far_out_is_normal():
+    exact = tests.sign_flip([-1, 1], [50_900, 49_000])
+    assert exact == pytest.approx(tests.sign_flip([-1, 1], [50_900.0, 49_000.0], unit=3), rel=0.02)
+    assert tests.sign_flip([-1, 1], [509_000, 490_000]) < 1e-50
+
+
+def test_cluster_sign_flip_agrees_with_enumeration():
+    sums = np.array([3.0, -1, 2, 2, 1, 0.5, -0.5, 4])
+    observed = abs(sums.sum())
+    exact = np.mean(
+        [abs(np.dot(s, sums)) >= observed - 1e-9 for s in itertools.product((-1, 1), repeat=8)]
+    )
+    found = tests.cluster_sign_flip(sums, 200_000, np.random.default_rng(0))
+    assert found == pytest.approx(exact, abs=0.005)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
+def test_adjusted_p_values_agree_with_statsmodels(p_values):
+    for ours, method in ((tests.holm, "holm"), (tests.benjamini_hochberg, "fdr_bh")):
+        np.testing.assert_allclose(ours(p_values), multipletests(p_values, method=method)[1])
+
+
+def test_adjusting_nothing_gives_nothing():
+    assert len(tests.holm([])) == len(tests.benjamini_hochberg([])) == 0
+
+
+@pytest.mark.parametrize(("n", "flips"), [(200, 0.1), (1000, 0.05), (5000, 0.2), (500, 0.0)])
+def test_the_detectable_change_is_found_four_times_in_five(n, flips):
+    """Power of McNemar's exact test at the stated change, by simulation."""
+    effect = power.minimum_detectable_effect(n, flips)
+    spread = max(flips, effect)
+    rng = np.random.default_rng(0)
+    draws = rng.multinomial(n, [(spread + effect) / 2, (spread - effect) / 2, 1 - spread], 2000)
+    found = np.mean([tests.mcnemar(int(one), int(other)) < 0.05 for one, other, _ in draws])
+    assert found == pytest.approx(0.8, abs=0.06)
+
+
+def test_the_detectable_change_shrinks_with_items_and_has_limits():
+    sizes = [power.minimum_detectable_effect(n, 0.1) for n in (50, 100, 1000, 10_000)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert power.minimum_detectable_effect(0, 0.1) == 1.0
+    assert power.minimum_detectable_effect(3, 0.5) == 1.0
+
+
+@given(st.integers(1, 500), st.data())
+def test_wilson_agrees_with_statsmodels(n, data):
+    right = data.draw(st.integers(0, n))
+    expected = proportion_confint(right, n, method="wilson")
+    np.testing.assert_allclose(intervals.wilson(right, n), expected, atol=1e-9)
+
+
+def test_bootstrap_of_patterns_agrees_with_bootstrap_of_items():
+    counts, values = np.array([120, 40, 25, 15]), np.array([[0.0], [1.0], [0.5], [0.25]])
+    rng = np.random.default_rng(0)
+    ours = intervals.percentiles(intervals.bootstrap(counts, values, 20_000, rng)[:, 0])
+    items = np.repeat(values[:, 0], counts)
+    plain = rng.choice(items, (5000, len(items))).sum(axis=1)
+    np.testing.assert_allclose(ours, np.quantile(plain, [0.025, 0.975]), atol=0.6)
+
+
+def test_bca_agrees_with_scipy():
+    rng = np.random.default_rng(0)
+    items = rng.exponential(1, 60)
+    values, counts = items[:, None], np.ones(60)
+    draws = intervals.bootstrap(counts, values, 40_000, rng)[:, 0] / 60
+    without = (items.sum() - items) / 59
+    expected = stats.bootstrap(
+        (items,), np.mean, n_resamples=40_000, method="BCa", rng=np.random.default_rng(1)
+    ).confidence_interval
+    found = intervals.bca(draws, items.mean(), without, counts)
+    np.testing.assert_allclose(found, (expected.low, expected.high), atol=0.02)
+
+
+def test_posterior_of_one_share_is_the_beta_distribution():
+    counts = np.array([3.0, 0, 0, 27])
+    values = np.array([[1.0], [0], [0], [0]])
+    draws = intervals.posterior(counts, values, 200_000, np.random.default_rng(0))[:, 0] / 30
+    expected = stats.beta(3.5, 28.5).ppf([0.025, 0.975])
+    np.testing.assert_allclose(intervals.percentiles(draws), expected, atol=0.003)
+
+
+def test_mean_draws_are_student_for_symmetric_values():
+    values = np.random.default_rng(0).normal(0.3, 1, 30)
+    values = np.concatenate([values, 0.6 - values])  # symmetric around 0.3
+    powers = [(values**degree).sum() for degree in (1, 2, 3)]
+    draws = intervals.mean_draws(60, powers, 200_000, np.random.default_rng(1)) / 60
+    expected = stats.ttest_1samp(values, 0).confidence_interval()
+    np.testing.assert_allclose(intervals.percentiles(draws), expected, atol=0.01)
+
+
+def test_mean_draws_without_spread_or_items():
+    rng = np.random.default_rng(0)
+    assert set(intervals.mean_draws(5, [0, 0, 0], 10, rng)) == {0.0}
+    assert all(math.isnan(value) for value in intervals.mean_draws(1, [1, 1, 1], 10, rng))
