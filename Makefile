@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test slow check format bench simulate clean
+.PHONY: help setup demo test slow check format bench simulate docs clean
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
@@ -38,6 +38,9 @@ bench: setup  ## measure beside the peers; writes benchmarks/results.md
 
 simulate: setup  ## coverage of the intervals, false alarms of the gate; writes docs/explanation/coverage.md
 	$(BIN)/python benchmarks/simulate.py
+
+docs: setup  ## regenerate the command line reference and the picture of the README
+	$(BIN)/python docs/make_docs.py
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) demo-output

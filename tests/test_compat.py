@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 
-from forgetmap.compare import compare
+from forgetmap.comparison import compare
 from forgetmap.compat import post_forget, published_task
 from forgetmap.samples import Samples, content_hash
 from forgetmap.taskmap import TaskMap

@@ -10,7 +10,7 @@ import random
 import pytest
 
 from forgetmap import tables
-from forgetmap.compare import compare
+from forgetmap.comparison import compare
 from forgetmap.errors import InputError
 from forgetmap.gate import check_gate
 from forgetmap.map import ESTIMATORS, Cell, ForgettingMap

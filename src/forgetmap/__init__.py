@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from forgetmap.compare import compare, demo
+    from forgetmap.comparison import compare, demo
     from forgetmap.errors import InputError, WithheldError
     from forgetmap.gate import check_gate
     from forgetmap.map import Cell, ForgettingMap
@@ -36,9 +36,9 @@ _HOME = {
     "TaskMap": "taskmap",
     "WithheldError": "errors",
     "check_gate": "gate",
-    "compare": "compare",
+    "compare": "comparison",
     "content_hash": "samples",
-    "demo": "compare",
+    "demo": "comparison",
     "pair": "pairing",
     "read": "readers",
 }
@@ -64,6 +64,4 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'forgetmap' has no attribute {name!r}")
-    found = getattr(import_module(f"forgetmap.{_HOME[name]}"), name)
-    globals()[name] = found  # over the submodule of the same name, which importing put there
-    return found
+    return getattr(import_module(f"forgetmap.{_HOME[name]}"), name)

@@ -462,9 +462,7 @@ def _soft(side: int, group: Group) -> Estimate | None:
         return None
     n = float(group.patterns.n.sum())
     draws = group.soft.draws[:, side] / n
-    first, second, _ = group.patterns.soft.sum(axis=0)[_SOFT_POWERS[side]]
-    moved = first**2 / second if second > 0 else 0.0
-    if moved < intervals.SMALL_FLIPS:
+    if group.patterns.soft.sum(axis=0)[_SOFT_POWERS[side]][1] < intervals.NOTHING_MOVED:
         draws = draws + intervals.unseen(n, len(draws))
     low, high = intervals.percentiles(draws)
     return Estimate(value=float(group.soft.sums[side]) / n, low=low, high=high)

@@ -132,7 +132,7 @@ def compare(
 
       forgetmap compare before.csv after.csv --column score=is_right --flips lost.csv
     """
-    from forgetmap.compare import compare as run
+    from forgetmap.comparison import compare as run
     from forgetmap.gate import check_gate
 
     with _clear_errors(), _progress(quiet, before, after) as tick:
@@ -227,8 +227,8 @@ def demo(
 ) -> None:
     """Map forgetting in the bundled example: a real small model, before and after a fine-tune."""
     from forgetmap import terminal
-    from forgetmap.compare import demo as run
-    from forgetmap.compare import example_folder
+    from forgetmap.comparison import demo as run
+    from forgetmap.comparison import example_folder
 
     with _clear_errors():
         _make_folder(out)

@@ -107,11 +107,17 @@ def _trust(result: ForgettingMap) -> list[str]:
     lines.append(raw)
     lines.append(f"smallest net change this could have shown: {percent(cell.mde)}")
     lines += [
-        f"confound: {clean(found.setting)} differs: {clean(found.before, 60)} / "
-        f"{clean(found.after, 60)}"
+        f"confound: {clean(found.setting)} differs: {_setting(found.before)} / "
+        f"{_setting(found.after)}"
         for found in result.confounds
     ]
     return lines
+
+
+def _setting(value: object) -> str:
+    """A setting on one line; of a hash the beginning is enough."""
+    text = clean(value, 60)
+    return f"{text[:10]}…" if re.fullmatch(r"[0-9a-f]{32,}…?", text) else text
 
 
 def _table(title: str, cells: Mapping[str, Cell]) -> Table:

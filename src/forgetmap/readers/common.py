@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import math
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -14,7 +17,6 @@ from forgetmap.files import lines, open_binary
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
-    from pathlib import Path
 
     from forgetmap.readers import ReadOptions
 
@@ -75,6 +77,20 @@ def json_lines(
 
 def _short(error: Exception) -> str:
     return str(error).splitlines()[0][:120]
+
+
+def find_files(path: Path, pattern: str) -> list[Path]:
+    """The files under a folder whose name fits the pattern; links to folders are followed, once."""
+    found: list[Path] = []
+    seen: set[str] = set()
+    for folder, folders, files in os.walk(path, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        found.extend(Path(folder, name) for name in files if fnmatch.fnmatch(name, pattern))
+    return sorted(found)
 
 
 def number(value: object) -> float | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -17,11 +16,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from forgetmap.errors import InputError
-from forgetmap.readers.common import STAMP, Run, number_repeats, read_json
+from forgetmap.readers.common import STAMP, Run, find_files, number_repeats, read_json
 from forgetmap.samples import SCHEMA, THRESHOLD, Meta, Samples, content_hash, parquet_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from forgetmap.readers import ReadOptions
@@ -34,14 +33,21 @@ def sniff(path: Path) -> bool:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        return sorted(path.rglob("details_*.parquet"))
+        return find_files(path, "details_*.parquet")
     return [path] if re.match(r"details_.*\.parquet$", path.name) else []
 
 
 def read(path: Path, how: ReadOptions) -> Samples:
     """Read all details files under the path."""
     meta = Meta(harness="lighteval")
-    runs = [(_describe(file, meta), file) for file in _files(path)]
+    runs = []
+    for file in _files(path):
+        run, shots, settings = _describe(file)
+        known = meta.settings.setdefault(run.model, {})
+        known.update(settings)
+        if shots is not None:
+            known.setdefault("few-shot examples", {})[run.task] = shots
+        runs.append((run, file))
     numbered = number_repeats(runs, meta.warnings)
 
     def parts() -> Iterator[pa.RecordBatch]:
@@ -66,52 +72,43 @@ def task_name(name: str) -> tuple[str, int | None]:
     return parts[-1], shots
 
 
-def _describe(file: Path, meta: Meta) -> Run:
+def _describe(file: Path) -> tuple[Run, int | None, dict[str, Any]]:
+    """Tell model, task, seed and time of a details file, its few-shot number and settings."""
     found = STAMP.search(file.name)
     stamp = found[1] if found else ""
-    name = re.sub(r"^details_", "", file.name[: found.start()] if found else file.stem)
-    task, shots = task_name(name)
-    folders = list(file.parents)
-    details = next((folder for folder in folders if folder.name == "details"), None)
-    inner = file.parent.relative_to(details) if details else None
-    model = "/".join(inner.parts[:-1]) if inner and len(inner.parts) > 1 else file.parent.name
-    results = None
-    if details is not None:
-        results = details.parent / "results" / model / f"results_{stamp}.json"
-    seed: Hashable = None
+    name = file.name[: found.start()] if found else file.stem
+    task, shots = task_name(name.removeprefix("details_"))
+    details = next((folder for folder in file.parents if folder.name == "details"), None)
+    model, seed = file.parent.name, None
     settings: dict[str, Any] = {}
-    if results is not None and results.is_file():
-        model, seed, settings, meta.version = _results(results, model)
-    merged = meta.settings.setdefault(model, {})
-    merged.update(settings)
-    if shots is not None:
-        merged.setdefault("few-shot examples", {})[task] = shots
-    return Run(model, task, seed, stamp)
+    if details is not None:
+        inner = file.parent.relative_to(details).parts
+        model = "/".join(inner[:-1]) or model
+        results = details.parent.joinpath("results", *inner[:-1], f"results_{stamp}.json")
+        if results.is_file():
+            model, seed, settings = _read_results(results, model)
+    return Run(model, task, seed, stamp), shots, settings
 
 
-@cache
-def _results(path: Path, folder: str) -> tuple[str, Any, dict[str, Any], str | None]:
+def _read_results(path: Path, folder: str) -> tuple[str, Any, dict[str, Any]]:
     """Read model, seed and settings; their place moved between releases."""
-    results = read_json(path)
-    if not isinstance(results, dict):
-        raise InputError(f"{path}: is not a lighteval results file")
-    general = results.get("config_general") or {}
-    config = general.get("model_config") or {}
-    generation = general.get("generation_parameters") or config.get("generation_parameters") or {}
-    model = general.get("model_name") or config.get("model_name") or folder
-    seed = generation.get("seed")
+    try:
+        general = read_json(path).get("config_general") or {}
+        config = general.get("model_config") or {}
+        generation = general.get("generation_parameters") or config.get("generation_parameters")
+        chosen = {name: v for name, v in (generation or {}).items() if v is not None}
+    except (AttributeError, TypeError) as error:
+        raise InputError(f"{path}: is not a lighteval results file ({error})") from error
+    seed = chosen.pop("seed", None)
     settings = {
-        "harness version": general.get("lighteval_sha"),
-        "generation": {name: value for name, value in generation.items() if name != "seed"} or None,
+        "generation": ", ".join(f"{name}={value}" for name, value in sorted(chosen.items())),
         "dtype": general.get("model_dtype") or config.get("dtype"),
         "chat template": general.get("use_chat_template", config.get("override_chat_template")),
         "system prompt": general.get("system_prompt", config.get("system_prompt")),
         "limit": general.get("max_samples"),
     }
-    told = {
-        name: repr(v) if isinstance(v, dict) else v for name, v in settings.items() if v is not None
-    }
-    return str(model), config.get("seed") if seed is None else seed, told, None
+    model = str(general.get("model_name") or config.get("model_name") or folder)
+    return model, seed, {name: value for name, value in settings.items() if value}
 
 
 class Details(NamedTuple):

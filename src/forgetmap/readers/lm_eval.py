@@ -8,15 +8,15 @@ folder gives the name and nothing can be said about the settings.
 from __future__ import annotations
 
 import math
-import re
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forgetmap.errors import InputError
 from forgetmap.files import lines
 from forgetmap.readers.common import (
     STAMP,
     Run,
+    find_files,
     json_lines,
     number,
     number_repeats,
@@ -44,7 +44,7 @@ _INVALID = "[invalid]"
 def sniff(path: Path) -> bool:
     """Look for sample files by name; a single file by the keys of its first line."""
     if path.is_dir():
-        return any(path.rglob("samples_*.jsonl"))
+        return bool(find_files(path, "samples_*.jsonl"))
     if path.suffix != ".jsonl":
         return False
     try:
@@ -55,58 +55,80 @@ def sniff(path: Path) -> bool:
     return isinstance(record, dict) and {"doc_id", "resps"} <= record.keys()
 
 
+class _RunFile(NamedTuple):
+    """What a results file says about its run."""
+
+    model: str
+    seed: tuple[Any, ...]
+    version: str | None
+    settings: dict[str, Any]
+    filters: dict[str, list[str]]
+    """Filter names of each task, for samples that do not name theirs (before 0.4.7)."""
+
+
 def read(path: Path, how: ReadOptions) -> Samples:
     """Read all sample files under the path."""
-    files = sorted(path.rglob("samples_*.jsonl")) if path.is_dir() else [path]
+    files = find_files(path, "samples_*.jsonl") if path.is_dir() else [path]
     meta = Meta(harness="lm-eval")
-    runs = [(_describe(file, meta), file) for file in files]
+    names = {file: _parse_name(file) for file in files}
+    results = {
+        found: _read_results(found)
+        for found in {file.with_name(f"results_{stamp}.json") for file, (_, stamp) in names.items()}
+        if found.is_file()
+    }
+    runs = []
+    for file, (task, stamp) in names.items():
+        about = results.get(file.with_name(f"results_{stamp}.json"))
+        runs.append(
+            (Run(about.model, task, about.seed, stamp), file)
+            if about
+            else (Run(file.parent.name, task, None, stamp), file)
+        )
+    for about in results.values():
+        meta.version = meta.version or about.version
+        _merge_settings(meta.settings.setdefault(about.model, {}), about.settings)
     numbered = number_repeats(runs, meta.warnings)
 
     def rows() -> Iterator[dict[str, Any]]:
         for run, file, repeat in numbered:
-            yield from _rows(run, file, repeat, how, meta.warnings)
+            about = results.get(file.with_name(f"results_{run.stamp}.json"))
+            filters = about.filters.get(run.task, []) if about else []
+            yield from _rows(run, file, repeat, filters, how, meta.warnings)
 
     return Samples.collect(batches(rows()), meta)
 
 
-def _describe(file: Path, meta: Meta) -> Run:
-    """Tell task, model, seed and time of a sample file, and note its run's settings."""
+def _parse_name(file: Path) -> tuple[str, str]:
+    """Task and time stamp from the name of a sample file."""
     found = STAMP.search(file.name)
-    stamp = found[1] if found else ""
-    task = re.sub(r"^samples_", "", file.name[: found.start()] if found else file.stem)
-    results = file.with_name(f"results_{stamp}.json")
-    if not results.is_file():
-        return Run(file.parent.name, task, None, stamp)
-    model, seed, version, settings = _results(results)
-    meta.version = meta.version or version
-    merged = meta.settings.setdefault(model, {})
+    name = file.name[: found.start()] if found else file.stem
+    return name.removeprefix("samples_"), found[1] if found else ""
+
+
+def _merge_settings(into: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Add the settings of one more run; those kept per task are merged task by task."""
     for name, value in settings.items():
-        if isinstance(value, dict) and isinstance(merged.get(name), dict):
-            merged[name].update(value)
+        if isinstance(value, dict) and isinstance(into.get(name), dict):
+            into[name].update(value)
         else:
-            merged[name] = value
-    return Run(model, task, seed, stamp)
+            into[name] = value
 
 
-@cache
-def _results(path: Path) -> tuple[str, tuple[Any, ...], str | None, dict[str, Any]]:
-    """Read model, seeds, version and the settings that matter for a fair comparison."""
-    results = read_json(path)
-    if not isinstance(results, dict):
-        raise InputError(f"{path}: is not an lm-eval results file")
-    config = results.get("config") or {}
-    seeds = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
-    per_task = {
+def _read_results(path: Path) -> _RunFile:
+    try:
+        return _parse_results(read_json(path), path.parent.name)
+    except (AttributeError, TypeError) as error:
+        raise InputError(f"{path}: is not an lm-eval results file ({error})") from error
+
+
+def _parse_results(results: dict[str, Any], folder: str) -> _RunFile:
+    """Take the settings that matter for a fair comparison; what is off or empty says nothing."""
+    config, tasks = results.get("config") or {}, results.get("configs") or {}
+    settings = {
         "few-shot examples": results.get("n-shot"),
         "task version": results.get("versions"),
         "task hash": results.get("task_hashes"),
-        "generation": {
-            task: task_config.get("generation_kwargs")
-            for task, task_config in (results.get("configs") or {}).items()
-            if isinstance(task_config, dict) and task_config.get("generation_kwargs")
-        },
-    }
-    whole = {
+        "generation": {name: task.get("generation_kwargs") for name, task in tasks.items()},
         "harness version": results.get("lm_eval_version"),
         "transformers version": results.get("transformers_version"),
         "chat template": results.get("chat_template_sha"),
@@ -118,22 +140,30 @@ def _results(path: Path) -> tuple[str, tuple[Any, ...], str | None, dict[str, An
         "limit": config.get("limit"),
         "generation overrides": config.get("gen_kwargs"),
     }
-    settings = {name: value for name, value in (per_task | whole).items() if value is not None}
-    model = results.get("model_name") or path.parent.name
-    return (
-        str(model),
-        tuple(config.get(seed) for seed in seeds),
-        results.get("lm_eval_version"),
-        settings,
+    seeds = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+    return _RunFile(
+        model=str(results.get("model_name") or folder),
+        seed=tuple(str(config.get(seed)) for seed in seeds),
+        version=results.get("lm_eval_version"),
+        settings={name: value for name, value in settings.items() if value},
+        filters={
+            name: [str(step.get("name")) for step in task.get("filter_list") or []]
+            for name, task in tasks.items()
+        },
     )
 
 
 def _rows(
-    run: Run, file: Path, repeat: int, how: ReadOptions, warnings: list[str]
+    run: Run, file: Path, repeat: int, filters: list[str], how: ReadOptions, warnings: list[str]
 ) -> Iterator[dict[str, Any]]:
     left_out: set[str] = set()
+    seen: Counter[Any] = Counter()
     for line, record in json_lines(file, how, warnings):
         try:
+            if "filter" not in record:  # before 0.4.7 a repeated doc_id means the next filter
+                nth = seen[record["doc_id"]]
+                seen[record["doc_id"]] += 1
+                record["filter"] = filters[nth] if nth < len(filters) else _unnamed_filter(nth)
             item = _item(record, how.text)
             scores = dict(_scores(record, left_out))
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
@@ -155,6 +185,10 @@ def _rows(
         f"{run.task}: metric {metric!r} is not a score of single items and was left out"
         for metric in sorted(left_out)
     )
+
+
+def _unnamed_filter(nth: int) -> str:
+    return f"filter {nth + 1}" if nth else "none"
 
 
 def _item(record: dict[str, Any], text: bool) -> dict[str, Any]:

@@ -17,7 +17,7 @@ def minimum_detectable_effect(
 
     Example:
         >>> round(minimum_detectable_effect(1000, 0.10), 4)
-        0.0279
+        0.028
     """
     if n < 1:
         return 1.0

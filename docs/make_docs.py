@@ -1,0 +1,69 @@
+"""Make the generated parts of the docs: the command line reference and the README's picture.
+
+python docs/make_docs.py            # write them
+python docs/make_docs.py --check    # exit 1 if the reference is out of date
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from typer.testing import CliRunner
+
+from forgetmap import demo, terminal
+from forgetmap.cli import app
+
+DOCS = Path(__file__).resolve().parent
+COMMANDS = ("", "compare", "show", "convert", "demo")
+SVG = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<style>.{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, monospace;
+font-size: {char_height}px; line-height: {line_height}px; }} {styles}</style>
+<defs><clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}"/></clipPath>{lines}</defs>
+<rect width="100%" height="100%" rx="8" fill="#16181d"/>
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}<g class="{unique_id}-matrix">{matrix}</g></g></svg>
+"""
+"""A plain frame; rich's own would fetch a font from the web."""
+
+
+def reference() -> str:
+    """The help of every command, as it is printed."""
+    runner = CliRunner()
+    parts = [
+        "# Command line\n\nMade by `make docs` from `--help`.\n\n"
+        "Exit codes: 0 fine, 1 a gate is broken, 2 bad input, 3 no honest answer is possible.\n"
+    ]
+    for command in COMMANDS:
+        arguments = [command, "--help"] if command else ["--help"]
+        shown = runner.invoke(app, arguments, prog_name="forgetmap", terminal_width=100).output
+        parts.append(
+            f"\n## forgetmap {command}\n\n```text\n{shown.strip()}\n```\n".replace(" \n\n", "\n\n")
+        )
+    return "".join(parts)
+
+
+def picture() -> str:
+    """The map of the bundled example, as SVG."""
+    console = Console(
+        record=True, width=terminal.WIDTH, file=io.StringIO(), force_terminal=True, highlight=False
+    )
+    console.print("[bold]$ forgetmap demo[/bold]\n")
+    terminal.print_map(demo(), console)
+    return console.export_svg(code_format=SVG, unique_id="forgetmap")
+
+
+def main() -> None:
+    """Write or check."""
+    page = DOCS / "reference" / "cli.md"
+    if "--check" in sys.argv:
+        sys.exit(0 if page.read_text(encoding="utf-8") == reference() else 1)
+    page.write_text(reference(), encoding="utf-8")
+    (DOCS / "images" / "demo.svg").write_text(picture(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
