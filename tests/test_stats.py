@@ -100,7 +100,7 @@ def test_wilson_agrees_with_statsmodels(n, data):
 def test_bootstrap_of_patterns_agrees_with_bootstrap_of_items():
     counts, values = np.array([120, 40, 25, 15]), np.array([[0.0], [1.0], [0.5], [0.25]])
     rng = np.random.default_rng(0)
-    ours = intervals.percentiles(intervals.bootstrap(counts, values, 20_000, rng)[:, 0])
+    ours = intervals.percentiles(intervals.bootstrap(counts, values, 20_000, rng)[0])
     items = np.repeat(values[:, 0], counts)
     plain = rng.choice(items, (5000, len(items))).sum(axis=1)
     np.testing.assert_allclose(ours, np.quantile(plain, [0.025, 0.975]), atol=0.6)
@@ -110,7 +110,7 @@ def test_bca_agrees_with_scipy():
     rng = np.random.default_rng(0)
     items = rng.exponential(1, 60)
     values, counts = items[:, None], np.ones(60)
-    draws = intervals.bootstrap(counts, values, 40_000, rng)[:, 0] / 60
+    draws = intervals.bootstrap(counts, values, 40_000, rng)[0] / 60
     without = (items.sum() - items) / 59
     expected = stats.bootstrap(
         (items,), np.mean, n_resamples=40_000, method="BCa", rng=np.random.default_rng(1)
@@ -122,7 +122,7 @@ def test_bca_agrees_with_scipy():
 def test_posterior_of_one_share_is_the_beta_distribution():
     counts = np.array([3.0, 0, 0, 27])
     values = np.array([[1.0], [0], [0], [0]])
-    draws = intervals.posterior(counts, values, 200_000, np.random.default_rng(0))[:, 0] / 30
+    draws = intervals.posterior(counts, values, 200_000, np.random.default_rng(0))[0] / 30
     expected = stats.beta(3.5, 28.5).ppf([0.025, 0.975])
     np.testing.assert_allclose(intervals.percentiles(draws), expected, atol=0.003)
 

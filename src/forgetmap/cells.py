@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -111,11 +109,12 @@ class CellTable:
         tasks = patterns.tasks
         seeds = np.random.SeedSequence(plan.seed).spawn(len(tasks) + 1)
         self.rng = np.random.default_rng(seeds.pop())
-        parts = [patterns.where(patterns.task == name) for name in tasks]
-        generators = [np.random.default_rng(seed) for seed in seeds]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:  # numpy draws without the GIL
-            groups = pool.map(lambda part, rng: draw_task(part, plan.draws, rng), parts, generators)
-            self.groups = dict(zip(tasks, groups, strict=True))
+        self.groups = {
+            name: draw_task(
+                patterns.where(patterns.task == name), plan.draws, np.random.default_rng(seed)
+            )
+            for name, seed in zip(tasks, seeds, strict=True)
+        }
 
     def tasks(self) -> dict[str, Cell]:
         """Every task; p-values adjusted by Benjamini and Hochberg."""
@@ -198,11 +197,11 @@ class CellTable:
             return Drawn(transitions.estimate(_split(posterior, ks)), None, counts), "bayes"
         values, ks = _values(group.patterns)
         weights = group.patterns.n
-        total = weights @ values
+        total = values.T @ weights
         if group.clustered:
             values = _by_cluster(group.patterns, weights[:, None] * values)
             weights = np.ones(len(values))
-        without = transitions.estimate(_split(total - values, ks))
+        without = transitions.estimate(_split(total[:, None] - values.T, ks))
         drawn = Drawn(transitions.estimate(group.draws), without, weights)
         return drawn, "cluster bootstrap" if group.clustered else "bootstrap"
 
@@ -307,19 +306,19 @@ def draw_task(patterns: Patterns, draws: int, rng: np.random.Generator) -> Group
     if clustered:
         columns = np.hstack([patterns.n[:, None] * values, patterns.soft[:, _SOFT_MEANS]])
         both = intervals.cluster_bootstrap(_by_cluster(patterns, columns), draws, rng)
-        drawn, soft_draws = both[:, :-2], both[:, -2:]
+        drawn, soft_draws = both[:-2], both[-2:]
         # A draw of clusters has its own number of items; the soft sums are put on the task's.
-        sizes = drawn.reshape(draws, len(ks), FEATURES)[:, :, N].sum(axis=1)
-        soft_draws = soft_draws / sizes[:, None] * patterns.n.sum()
+        sizes = drawn.reshape(len(ks), FEATURES, draws)[:, N].sum(axis=0)
+        soft_draws = soft_draws / sizes * patterns.n.sum()
     else:
         drawn = intervals.bootstrap(patterns.n, values, draws, rng)
         powers, n = patterns.soft.sum(axis=0), float(patterns.n.sum())
         soft_draws = np.stack(
-            [intervals.mean_draws(n, powers[part], draws, rng) for part in _SOFT_POWERS], axis=1
+            [intervals.mean_draws(n, powers[part], draws, rng) for part in _SOFT_POWERS]
         )
     return Group(
         patterns,
-        _split(patterns.n @ values, ks),
+        _split(values.T @ patterns.n, ks),
         _split(drawn, ks),
         Soft(soft_sums, soft_draws) if has_soft else None,
         clustered,
@@ -386,7 +385,7 @@ def _values_of(k: Floats, *outcome: Floats) -> tuple[Floats, list[float]]:
 
 
 def _split(sums: Floats, ks: Sequence[float]) -> dict[float, Floats]:
-    return {k: sums[..., index * FEATURES : (index + 1) * FEATURES] for index, k in enumerate(ks)}
+    return {k: sums[index * FEATURES : (index + 1) * FEATURES] for index, k in enumerate(ks)}
 
 
 def _add(parts: Sequence[Mapping[float, Floats]]) -> dict[float, Floats]:
@@ -461,7 +460,7 @@ def _soft(side: int, group: Group) -> Estimate | None:
     if group.soft is None:
         return None
     n = float(group.patterns.n.sum())
-    draws = group.soft.draws[:, side] / n
+    draws = group.soft.draws[side] / n
     if group.patterns.soft.sum(axis=0)[_SOFT_POWERS[side]][1] < intervals.NOTHING_MOVED:
         draws = draws + intervals.unseen(n, len(draws))
     low, high = intervals.percentiles(draws)

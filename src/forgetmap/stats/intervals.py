@@ -37,18 +37,19 @@ def bootstrap(counts: ArrayLike, values: Floats, draws: int, rng: np.random.Gene
     """Draw sums of per-item values by resampling items.
 
     `counts` is the number of items with each pattern, `values` (patterns, features) what such an
-    item contributes. Returns (draws, features).
+    item contributes. Returns (features, draws).
     """
     count = np.asarray(counts, np.int64)
     n = int(count.sum())
-    return rng.multinomial(n, count / n, size=draws).astype(np.float64) @ values
+    drawn = rng.multinomial(n, count / n, size=draws).astype(np.float64)
+    return values.T @ drawn.T
 
 
 def cluster_bootstrap(sums: Floats, draws: int, rng: np.random.Generator) -> Floats:
     """Draw sums by resampling whole clusters; `sums` (clusters, features) is what each holds."""
     clusters = len(sums)
     weights = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws)
-    return weights.astype(np.float64) @ sums
+    return sums.T @ weights.T.astype(np.float64)
 
 
 def posterior(counts: ArrayLike, values: Floats, draws: int, rng: np.random.Generator) -> Floats:
@@ -59,7 +60,7 @@ def posterior(counts: ArrayLike, values: Floats, draws: int, rng: np.random.Gene
     count = np.asarray(counts, float)
     weights = rng.gamma(count + PRIOR_MASS / len(count), size=(draws, len(count)))
     shares: Floats = weights / weights.sum(axis=1, keepdims=True)
-    return shares @ values * float(count.sum())
+    return values.T @ shares.T * float(count.sum())
 
 
 def mean_draws(n: float, powers: ArrayLike, draws: int, rng: np.random.Generator) -> Floats:
@@ -102,10 +103,19 @@ def percentiles(draws: Floats, level: float = 0.95) -> tuple[float, float]:
         >>> [round(bound, 6) for bound in percentiles(np.arange(1001.0))]
         [25.0, 975.0]
     """
-    if np.isnan(draws).any():
+    return _quantiles(draws, (1 - level) / 2, (1 + level) / 2)
+
+
+def _quantiles(draws: Floats, low: float, high: float) -> tuple[float, float]:
+    """Two quantiles at once, interpolated; NaN draws give NaN."""
+    last = len(draws) - 1
+    places = np.array([low, high]) * last
+    below = np.minimum(places.astype(np.int64), last - 1)
+    ordered = np.partition(draws, [*below, *(below + 1), last])
+    if np.isnan(ordered[last]):  # NaN sorts to the end
         return float("nan"), float("nan")
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    found = ordered[below] + (places - below) * (ordered[below + 1] - ordered[below])
+    return float(found[0]), float(found[1])
 
 
 def widened(level: float, units: float, pseudo_units: float = 0.0) -> float:
@@ -133,19 +143,17 @@ def bca(
     out, `weights` how many such units there are. The level is `widened`, which matters where the
     units are few (clusters).
     """
-    if np.isnan(draws).any():
-        return float("nan"), float("nan")
     spread = np.average(without, weights=weights) - without
     square = float((weights * spread**2).sum())
-    if square == 0 or np.ptp(draws) == 0:
+    if not square > 0:
         return percentiles(draws, level)
     lean = float((weights * spread**3).sum()) / (6 * square**1.5)
-    below = float((draws < point).mean() + (draws == point).mean() / 2)
+    below = (np.count_nonzero(draws < point) + np.count_nonzero(draws <= point)) / 2 / len(draws)
     shift = float(np.clip(special.ndtri(below), -1, 1))
     wide = float(special.ndtri((1 + widened(level, float(weights.sum()))) / 2))
     ends = shift + np.array([-wide, wide])
-    low, high = np.quantile(draws, special.ndtr(shift + ends / (1 - lean * ends)))
-    return float(low), float(high)
+    low, high = special.ndtr(shift + ends / (1 - lean * ends))
+    return _quantiles(draws, float(low), float(high))
 
 
 def wilson(right: float, n: float, level: float = 0.95) -> tuple[float, float]:

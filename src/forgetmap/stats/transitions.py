@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Sums = Mapping[float, Floats]
-    """Options k (infinity for open answers: nothing to guess) -> feature sums, (..., features)."""
+    """Options k (infinity for open answers: nothing to guess) -> sums, (features, ...)."""
 
 N, FORGET, GAIN, BEFORE, AFTER, BOTH_WRONG = range(6)
 NOISE_BEFORE, NOISY_BEFORE, NOISE_AFTER, NOISY_AFTER = range(6, 10)
@@ -92,10 +92,10 @@ def estimate(sums: Sums) -> Estimates:
         >>> round(float(result.raw[0]), 4), round(float(result.paper[0]), 4)
         (0.075, 0.045)
     """
-    total = sum(sums.values(), start=np.zeros(FEATURES))
-    n = total[..., N]
-    a, b = total[..., BEFORE] / n, total[..., AFTER] / n
-    raw = total[..., FORGET] / n, total[..., GAIN] / n
+    total = np.sum(list(sums.values()), axis=0)
+    n = total[N]
+    a, b = total[BEFORE] / n, total[AFTER] / n
+    raw = total[FORGET] / n, total[GAIN] / n
     noise = _noise(total, NOISE_BEFORE, NOISY_BEFORE), _noise(total, NOISE_AFTER, NOISY_AFTER)
     floor = (noise[0] + noise[1]) / 2
     rho = persistence(sums)
@@ -105,45 +105,44 @@ def estimate(sums: Sums) -> Estimates:
         raw=raw,
         paper=_over_k(sums, _paper),
         ceiling=_over_k(sums, _ceiling),
-        latent=latent(sums, rho),
+        latent=(raw[0] * np.nan, raw[1] * np.nan) if np.isnan(rho).all() else latent(sums, rho),
         excess=(raw[0] - floor, raw[1] - floor),
-        both_wrong=total[..., BOTH_WRONG] / n,
+        both_wrong=total[BOTH_WRONG] / n,
         noise_floor=floor,
         persistence=rho,
     )
 
 
 def _noise(total: Floats, noise: int, noisy: int) -> Floats:
-    items = total[..., noisy]
-    enough = (items >= _NOISE_SHARE * total[..., N]) & (items > 0)
-    return np.where(enough, total[..., noise] / np.where(enough, items, 1), np.nan)
+    items = total[noisy]
+    enough = (items >= _NOISE_SHARE * total[N]) & (items > 0)
+    return np.where(enough, total[noise] / np.where(enough, items, 1), np.nan)
 
 
 def _over_k(sums: Sums, rule) -> tuple[Floats, Floats]:  # type: ignore[no-untyped-def]
     """Apply a rule per k and combine by item count; undefined where no item has options."""
-    n = sum(part[..., N] for part in sums.values())
+    n = sum(part[N] for part in sums.values())
     if all(np.isinf(k) for k in sums):
         undefined = np.full(np.shape(n), np.nan)
         return undefined, undefined
     forgetting, transfer = np.zeros(np.shape(n)), np.zeros(np.shape(n))
     for k, part in sums.items():
-        size = np.where(part[..., N] > 0, part[..., N], 1)
-        one, other = rule(1 / k, part / size[..., None])
-        forgetting, transfer = forgetting + part[..., N] * one, transfer + part[..., N] * other
+        one, other = rule(1 / k, part / np.where(part[N] > 0, part[N], 1))
+        forgetting, transfer = forgetting + part[N] * one, transfer + part[N] * other
     return forgetting / n, transfer / n
 
 
 def _paper(g: float, mean: Floats) -> tuple[Floats, Floats]:
     """Harmon et al.: subtract (1-a)(1-b)/(k-1) from both, clip at zero."""
-    chance = (1 - mean[..., BEFORE]) * (1 - mean[..., AFTER]) * g / (1 - g)
-    return np.maximum(mean[..., FORGET] - chance, 0), np.maximum(mean[..., GAIN] - chance, 0)
+    chance = (1 - mean[BEFORE]) * (1 - mean[AFTER]) * g / (1 - g)
+    return np.maximum(mean[FORGET] - chance, 0), np.maximum(mean[GAIN] - chance, 0)
 
 
 def _ceiling(g: float, mean: Floats) -> tuple[Floats, Floats]:
     """The most that could be lost or gained: accuracy beyond guessing, (k a - 1)/(k - 1)."""
     return (
-        np.maximum((mean[..., BEFORE] - g) / (1 - g), 0),
-        np.maximum((mean[..., AFTER] - g) / (1 - g), 0),
+        np.maximum((mean[BEFORE] - g) / (1 - g), 0),
+        np.maximum((mean[AFTER] - g) / (1 - g), 0),
     )
 
 
@@ -157,9 +156,9 @@ def latent(sums: Sums, rho: ArrayLike = 0.0) -> tuple[Floats, Floats]:
     persist = np.asarray(rho, float)
 
     def rule(g: float, mean: Floats) -> tuple[Floats, Floats]:
-        guessed_twice = mean[..., BOTH_WRONG] / ((1 - g) * (persist + (1 - persist) * (1 - g)))
+        guessed_twice = mean[BOTH_WRONG] / ((1 - g) * (persist + (1 - persist) * (1 - g)))
         lucky = guessed_twice * (1 - persist) * g * (1 - g)
-        return (mean[..., FORGET] - lucky) / (1 - g), (mean[..., GAIN] - lucky) / (1 - g)
+        return (mean[FORGET] - lucky) / (1 - g), (mean[GAIN] - lucky) / (1 - g)
 
     return _over_k(sums, rule)
 
@@ -183,14 +182,14 @@ def persistence(sums: Sums) -> Floats:
     (1 - accuracy)(1 - rho)/k. Slips on known items flip too and make the estimate too small;
     it is cut to [0, 1]. NaN without repeats or options.
     """
-    shape = np.shape(next(iter(sums.values())))[:-1]
+    shape = np.shape(next(iter(sums.values())))[1:]
     flips, possible = np.zeros(shape), np.zeros(shape)
     for k, part in sums.items():
         if np.isinf(k):
             continue
-        n = part[..., N]
+        n = part[N]
         noise = _noise(part, NOISE_BEFORE, NOISY_BEFORE) + _noise(part, NOISE_AFTER, NOISY_AFTER)
         flips = flips + np.where(n > 0, noise, 0) * n
-        possible = possible + (2 * n - part[..., BEFORE] - part[..., AFTER]) / k
+        possible = possible + (2 * n - part[BEFORE] - part[AFTER]) / k
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.clip(np.where(possible > 0, 1 - flips / possible, np.nan), 0, 1)
