@@ -252,7 +252,7 @@ def report(
         "# Do the intervals cover?",
         "",
         f"Made by `make simulate`: {runs:,} comparisons per regime, {DRAWS:,} draws each; share of",
-        "95 % intervals that hold the true value, in percent. The simulation error of a cell is about",
+        "95 % intervals that hold the true value, in percent. The simulation error is about",
         f"{196 * np.sqrt(0.95 * 0.05 / runs):.1f} points (95 %). The regimes are described in",
         "`benchmarks/simulate.py`. `F` is forgetting, `BT` backward transfer.",
         "",

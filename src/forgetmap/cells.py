@@ -302,7 +302,7 @@ def draw_task(patterns: Patterns, draws: int, rng: np.random.Generator) -> Group
     values, ks = _values(patterns)
     has_soft = bool((patterns.soft[:, 0] == patterns.n).all())
     soft_sums = patterns.soft[:, _SOFT_MEANS].sum(axis=0)
-    clustered = bool((patterns.bucket >= 0).any())
+    clustered = len(np.unique(patterns.bucket)) > 1  # of one cluster nothing can be resampled
     if clustered:
         columns = np.hstack([patterns.n[:, None] * values, patterns.soft[:, _SOFT_MEANS]])
         both = intervals.cluster_bootstrap(_by_cluster(patterns, columns), draws, rng)

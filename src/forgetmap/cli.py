@@ -133,10 +133,12 @@ def compare(
       forgetmap compare before.csv after.csv --column score=is_right --flips lost.csv
     """
     from forgetmap.comparison import compare as run
-    from forgetmap.gate import check_gate
+    from forgetmap.gate import check_gate, parse_limit
 
     with _clear_errors(), _progress(quiet, before, after) as tick:
-        _refuse_early(gate or [], [json, csv, latex, flips])
+        for limit in gate or []:
+            parse_limit(limit)
+        _check_outputs([json, csv, latex, flips], [before, after])
         result = run(
             before,
             after,
@@ -180,6 +182,7 @@ def show(
     from forgetmap.show import show as run
 
     with _clear_errors(), _progress(quiet, path) as tick:
+        _check_outputs([json], [path])
         how = ReadOptions(columns=_pairs(column or [], "--column"), tick=tick)
         summary = run(path, model=model, how=how)
     if str(json) == "-":
@@ -210,13 +213,16 @@ def convert(
     with _clear_errors(), _progress(quiet, path) as tick:
         if out.suffix != ".parquet":
             raise InputError(f"{out}: the name must end in .parquet")
+        _check_outputs([out], [path])
         columns = _pairs(column or [], "--column")
         samples = read(path, ReadOptions(text=text, columns=columns, tick=tick))
         if model is not None:
             samples = samples.only(model)
         samples.write(out)
     if not quiet:
-        typer.echo(f"{out}: {len(samples):,} samples of {', '.join(samples.models)}")
+        from forgetmap.terminal import clean
+
+        typer.echo(clean(f"{out}: {len(samples):,} samples of {', '.join(samples.models)}"))
 
 
 @app.command()
@@ -263,16 +269,18 @@ def _write_outputs(
         write_text(latex, tables.to_latex(result))
 
 
-def _refuse_early(gates: list[str], outputs: list[Path | None]) -> None:
-    """Find what cannot work before the long part begins."""
+def _check_outputs(outputs: list[Path | None], inputs: list[Path]) -> None:
+    """Find what cannot be written, or must not be, before the long part begins."""
     from forgetmap.errors import InputError
-    from forgetmap.gate import parse_limit
+    from forgetmap.files import check_writable
 
-    for limit in gates:
-        parse_limit(limit)
-    for path in outputs:
-        if path is not None and str(path) != "-" and not path.parent.is_dir():
-            raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
+    wanted = [path for path in outputs if path is not None and str(path) != "-"]
+    taken = {path.absolute() for path in inputs}
+    for path in wanted:
+        if path.absolute() in taken:
+            raise InputError(f"{path}: is read or written already; name another file")
+        taken.add(path.absolute())
+        check_writable(path)
 
 
 def _make_folder(path: Path) -> None:

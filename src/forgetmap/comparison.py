@@ -12,10 +12,11 @@ import numpy as np
 from forgetmap import compat as published
 from forgetmap.cells import CellTable, Plan
 from forgetmap.errors import InputError
-from forgetmap.flips import write_flips
+from forgetmap.flips import check_suffix, write_flips
 from forgetmap.map import Confound, CoverageReport, ForgettingMap, Settings, Side
 from forgetmap.pairing import pair
 from forgetmap.readers import ReadOptions, read
+from forgetmap.readers.table import check_columns
 from forgetmap.samples import THRESHOLD, Samples
 from forgetmap.taskmap import IGNORED, UNMAPPED, TaskMap
 
@@ -73,7 +74,11 @@ def compare(
         >>> result.total.forgetting.raw.value, result.total.backward_transfer.raw.value
         (0.25, 0.25)
     """
-    _check_options(threshold, margin, draws, compat)
+    _check_options(threshold, margin, draws, seed, compat)
+    check_columns(columns or {})
+    if flips is not None:
+        check_suffix(flips)
+    categories = task_map if isinstance(task_map, TaskMap | None) else TaskMap.load(task_map)
     how = ReadOptions(
         text=flips is not None or compat is not None,
         columns=columns or {},
@@ -86,7 +91,6 @@ def compare(
             (after, after_model, "after"),
         )
     ]
-    categories = task_map if isinstance(task_map, TaskMap | None) else TaskMap.load(task_map)
     pairs = pair(*sides, metric=metric, threshold=threshold, identity=identity)
     if categories:
         _apply(categories, pairs)
@@ -167,13 +171,17 @@ def build_map(
     )
 
 
-def _check_options(threshold: float, margin: float, draws: int, compat: str | None) -> None:
+def _check_options(
+    threshold: float, margin: float, draws: int, seed: int, compat: str | None
+) -> None:
     if not math.isfinite(threshold):
         raise InputError(f"the threshold must be a number, not {threshold}")
     if not 0 < margin < 1:
         raise InputError(f"the margin must be a fraction between 0 and 1, not {margin}")
     if not 100 <= draws <= 1_000_000:
         raise InputError(f"draws must be between 100 and 1,000,000, not {draws}")
+    if seed < 0:
+        raise InputError(f"the seed must not be negative, not {seed}")
     if compat is not None and compat not in published.PROTOCOLS:
         raise InputError(f"--compat {compat}: known are {', '.join(published.PROTOCOLS)}")
 

@@ -8,7 +8,7 @@ import tempfile
 import weakref
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from forgetmap.errors import InputError
 
@@ -34,29 +34,43 @@ def replacing(path: str | Path) -> Iterator[Path]:
         >>> target.read_text()
         '1 2 3'
     """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder; name a file to write")
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from error
-    os.close(handle)
-    temporary = Path(name)
+    target = Path(os.path.realpath(path))  # a link stays a link, what it leads to is replaced
+    temporary = _make_beside(path)
     try:
         yield temporary
         _flush_to_disk(temporary)
-        temporary.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
-        temporary.replace(path)
-        _flush_to_disk(path.parent)
+        temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        temporary.replace(target)
+        _flush_to_disk(target.parent)
     except OSError as error:
         raise InputError(
             f"{path}: writing failed ({error.strerror or error}); nothing stands under that name"
         ) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: str | Path) -> None:
+    """Refuse a path that cannot be written, before the work that leads there."""
+    _make_beside(path).unlink()
+
+
+def _make_beside(path: str | Path) -> Path:
+    target = Path(os.path.realpath(path))
+    folder = target.parent
+    try:
+        if target.is_dir():
+            raise InputError(f"{path}: is a folder; name a file to write")
+        if target.exists() and not target.is_file():
+            raise InputError(f"{path}: is a device or pipe; name a plain file to write")
+        if not folder.is_dir():
+            where = Path(path).parent
+            raise InputError(f"{path}: the folder {where} does not exist; create it first")
+        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=folder)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+    os.close(handle)
+    return Path(name)
 
 
 def _flush_to_disk(path: Path) -> None:
@@ -87,7 +101,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (line number from 1, line without its end) of a UTF-8 file, skipping blank lines.
+    """Yield (line number from 1, line) of a file, without a byte order mark.
 
     Memory stays bounded: a line beyond `MAX_LINE_BYTES` is refused.
     """
@@ -100,15 +114,14 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
                     f"{path}:{number}: the line is longer than {MAX_LINE_BYTES // 2**20} MiB; "
                     "this is not an evaluation log"
                 )
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            if line := line.strip():
-                yield number, line
+            yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
 
-def open_binary(path: Path):  # type: ignore[no-untyped-def]
+def open_binary(path: Path) -> BinaryIO:
     """Open a file for reading; a failure becomes one clear line."""
     try:
+        if not path.is_file():  # a pipe or device would keep us waiting
+            raise InputError(f"{path}: is not a plain file")
         return path.open("rb")
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error

@@ -18,18 +18,39 @@ if TYPE_CHECKING:
 
     from forgetmap.pairing import Pairs
 
+COLUMNS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("task", "item", "item_ref")),
+        ("k", pa.int32()),
+        ("transition", pa.string()),
+        *((name, pa.float64()) for name in ("before", "after")),
+        *(
+            (f"{name}{side}", pa.string())
+            for name, sides in (
+                ("target", ("",)),
+                *((n, ("_before", "_after")) for n in ("answer", "status", "prompt", "response")),
+                ("cause", ("",)),
+            )
+            for side in sides
+        ),
+    ]
+)
+"""One row per item that changed."""
 _CAUSES = {"no_answer": "unparsed", "truncated": "truncated", "refused": "refused"}
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_flips(pairs: Pairs, path: str | Path) -> int:
     """Write the items whose outcome changed; returns how many."""
-    path = Path(path)
-    writers = {".csv": _write_csv, ".jsonl": _write_jsonl, ".parquet": _write_parquet}
-    if path.suffix not in writers:
-        raise InputError(f"--flips {path}: the name must end in {', '.join(writers)}")
+    check_suffix(path)
     with replacing(path) as temporary:
-        return writers[path.suffix](temporary, _with_causes(pairs.flips()))
+        return _WRITERS[Path(path).suffix](temporary, _with_causes(pairs.flips()))
+
+
+def check_suffix(path: str | Path) -> None:
+    """Refuse a name whose ending does not say which format is meant."""
+    if Path(path).suffix not in _WRITERS:
+        raise InputError(f"--flips {path}: the name must end in {', '.join(_WRITERS)}")
 
 
 def _with_causes(stream: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -41,16 +62,16 @@ def _with_causes(stream: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
             _CAUSES.get(status or "") if was_lost else None
             for was_lost, status in zip(lost, statuses, strict=True)
         ]
-        yield pa.Table.from_batches([batch]).append_column("cause", pa.array(causes, pa.string()))
+        table = pa.Table.from_batches([batch]).append_column("cause", pa.array(causes, pa.string()))
+        yield table.cast(COLUMNS)
 
 
 def _write_csv(path: Path, stream: Iterable[pa.Table]) -> int:
     rows = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
+        writer.writerow(COLUMNS.names)
         for table in stream:
-            if not rows:
-                writer.writerow(table.column_names)
             for record in table.to_pylist():
                 writer.writerow([spreadsheet_safe(value) for value in record.values()])
                 rows += 1
@@ -64,10 +85,10 @@ def spreadsheet_safe(value: Any) -> Any:
         >>> spreadsheet_safe("=cmd()"), spreadsheet_safe("-1"), spreadsheet_safe(0.5)
         ("'=cmd()", "'-1", 0.5)
     """
-    if isinstance(value, str):
-        value = value.replace("\x00", "")
-        return f"'{value}" if value.startswith(_FORMULA_STARTS) else value
-    return value
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\x00", "")
+    return f"'{text}" if text.lstrip("\r\n ").startswith(_FORMULA_STARTS) else text
 
 
 def _write_jsonl(path: Path, stream: Iterable[pa.Table]) -> int:
@@ -82,13 +103,11 @@ def _write_jsonl(path: Path, stream: Iterable[pa.Table]) -> int:
 
 def _write_parquet(path: Path, stream: Iterable[pa.Table]) -> int:
     rows = 0
-    writer: pq.ParquetWriter | None = None
-    for table in stream:
-        writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
-        writer.write_table(table)
-        rows += table.num_rows
-    if writer:
-        writer.close()
-    else:
-        pq.write_table(pa.table({"task": pa.array([], pa.string())}), path)
+    with pq.ParquetWriter(path, COLUMNS, compression="zstd") as writer:
+        for table in stream:
+            writer.write_table(table)
+            rows += table.num_rows
     return rows
+
+
+_WRITERS = {".csv": _write_csv, ".jsonl": _write_jsonl, ".parquet": _write_parquet}

@@ -1,7 +1,7 @@
 """Gates: limits that a checkpoint must keep, decided on the sure side of the interval.
 
-A limit is broken when the 95 % interval lies beyond it, so that noise alone fails a gate at most
-one time in forty.
+A limit is broken when the 95 % interval lies beyond it, so that noise alone breaks a gate about
+one time in forty; docs/explanation/coverage.md has the simulated rates.
 """
 
 from __future__ import annotations

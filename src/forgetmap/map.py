@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, Literal
 
@@ -208,17 +209,20 @@ class ForgettingMap(_Model):
     def from_json(cls, text: str | bytes) -> ForgettingMap:
         """Read a map back; a newer contract than known is refused."""
         try:
-            result = cls.model_validate_json(text)
+            content = json.loads(text)
+            version = content.get("schema_version") if isinstance(content, dict) else None
+            if isinstance(version, int) and version > MAP_SCHEMA_VERSION:
+                raise InputError(
+                    f"the map has schema version {version}, this forgetmap knows up to "
+                    f"{MAP_SCHEMA_VERSION}; upgrade forgetmap to read it"
+                )
+            return cls.model_validate(content)
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InputError(f"not a forgetmap map: not JSON ({error})") from error
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"]) or "the top"
             raise InputError(f"not a forgetmap map: at {where}, {first['msg']}") from error
-        if result.schema_version > MAP_SCHEMA_VERSION:
-            raise InputError(
-                f"the map has schema version {result.schema_version}, this forgetmap knows up to "
-                f"{MAP_SCHEMA_VERSION}; upgrade forgetmap to read it"
-            )
-        return result
 
     def write(self, path: str | Path) -> None:
         """Write the JSON, atomically."""

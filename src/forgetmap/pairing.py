@@ -18,11 +18,12 @@ import numpy as np
 
 from forgetmap.errors import InputError
 from forgetmap.files import temporary_folder
+from forgetmap.readers.common import brief, some
 from forgetmap.samples import THRESHOLD
 from forgetmap.stats.patterns import Patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -75,7 +76,7 @@ class Pairs:
     warnings: list[str] = field(default_factory=list)
     engine: _Engine | None = field(default=None, repr=False)
 
-    def flips(self) -> Iterator[pa.RecordBatch]:
+    def flips(self) -> Iterable[pa.RecordBatch]:
         """Stream the items whose outcome changed, with both answers.
 
         The texts are those of a run that shows the change: for a forgotten item a right answer
@@ -139,7 +140,8 @@ class _Engine:
         self.threshold = float(threshold)
         self.connection = duckdb.connect()
         self.connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        self.connection.execute(f"SET temp_directory = '{temporary_folder(self)}'")
+        spill = _quoted([str(temporary_folder(self))])
+        self.connection.execute(f"SET temp_directory = {spill}")
         self.connection.execute("SET preserve_insertion_order = false")
         self.samples = {"before": before, "after": after}
         for side, samples in self.samples.items():
@@ -153,20 +155,18 @@ class _Engine:
 
     def _add_source(self, side: str, samples: Samples) -> None:
         if isinstance(samples.data, Path):
-            name = str(samples.data).replace("'", "''")
-            source = f"read_parquet('{name}')"
+            literal = re.sub(r"([*?\[])", r"[\1]", str(samples.data.absolute()))  # no pattern
+            source = f"read_parquet({_quoted([literal])})"
         else:
             self.connection.register(f"{side}_data", samples.data)
             source = f"{side}_data"
-        chosen = ""
-        if samples.model is not None:
-            chosen = "WHERE model = '{}'".format(samples.model.replace("'", "''"))
+        chosen = "" if samples.model is None else f"WHERE model = {_quoted([samples.model])}"
         self.connection.execute(f"CREATE VIEW {side}_rows AS SELECT * FROM {source} {chosen}")
 
     def _take_inventory(self, side: str) -> dict[tuple[str, str], _Task]:
         rows = self._query(
             f"""SELECT task, metric, count(*), count(score), count(item), count(cluster),
-                       count(gold_probability), max(repeat) + 1
+                       count(gold_probability), max(repeat)::BIGINT + 1
                 FROM {side}_rows GROUP BY task, metric"""
         )
         return {(task, metric): _Task(*counts) for task, metric, *counts in rows}
@@ -181,21 +181,21 @@ class _Engine:
         if not common:
             raise InputError(
                 "the two logs have no task in common "
-                f"(before: {_some(have['before'])}; after: {_some(have['after'])})"
+                f"(before: {some(have['before'])}; after: {some(have['after'])})"
             )
         for side, other in (("before", "after"), ("after", "before")):
             if alone := sorted(have[side].keys() - have[other].keys()):
-                self.warnings.append(f"{len(alone)} tasks only in {side}: {_some(alone)}")
+                self.warnings.append(f"{len(alone)} tasks only in {side}: {some(alone)}")
         if isinstance(asked, dict) and (unknown := asked.keys() - common):
-            raise InputError(f"no task {_some(unknown)} in both logs; they share {_some(common)}")
+            raise InputError(f"no task {some(unknown)} in both logs; they share {some(common)}")
         chosen = {}
         for task in common:
             wanted = asked if isinstance(asked, str) else (asked or {}).get(task)
             shared = have["before"][task] & have["after"][task]
             if not shared or (wanted and wanted not in shared):
                 self.warnings.append(
-                    f"task {task} left out: before has {_some(have['before'][task])}, after has "
-                    f"{_some(have['after'][task])}" + (f", asked was {wanted}" if wanted else "")
+                    f"task {task} left out: before has {some(have['before'][task])}, after has "
+                    f"{some(have['after'][task])}" + (f", asked was {wanted}" if wanted else "")
                 )
                 continue
             chosen[task] = wanted or choose_metric(task, shared)
@@ -212,14 +212,11 @@ class _Engine:
             for task, metric in self.metrics.items()
         }
         return {
-            task
-            for task, sides in counts.items()
-            if any(found.with_content < found.rows for found in sides)
+            task for task, sides in counts.items() if any(not found.with_content for found in sides)
         }
 
     def _query(self, sql: str) -> Rows:
-        rows: Rows = self.connection.execute(sql).fetchall()
-        return rows
+        return query(self.connection, sql, list(self.samples.values()))
 
     # --- the join ------------------------------------------------------------------------------
 
@@ -262,10 +259,12 @@ class _Engine:
     def _rows(self, side: str, more: str = "") -> str:
         """SQL for the rows of one side in the chosen metrics, with their pairing key."""
         key = "item"
+        if self._count("with_content", side) < self._count("rows", side):
+            key = "coalesce(item, hash(item_ref))"
         if self.by_index == set(self.metrics):
             key = "hash(item_ref)"
         elif self.by_index:
-            key = f"CASE WHEN task IN ({_quoted(self.by_index)}) THEN hash(item_ref) ELSE item END"
+            key = f"CASE WHEN task IN ({_quoted(self.by_index)}) THEN hash(item_ref) ELSE {key} END"
         item_ref = "item_ref," if self.repeated or more else ""
         repeat = "repeat," if self.repeated or more else ""
         return f"""SELECT task, {key} AS key, {item_ref} {repeat} {more} score, k,
@@ -357,12 +356,15 @@ class _Engine:
             only_before=sum(row[7] for row in rows if row[5] is None),
             only_after=sum(row[7] for row in rows if row[3] is None),
             duplicates=sum(int(row[8]) for row in rows),
-            identity="index" if self.by_index else "content",
+            identity=self._identity(),
         )
-        conflicts = self._conflicts() if coverage.only_before and coverage.only_after else []
-        coverage.conflicts = len(conflicts)
-        coverage.only_before -= len(conflicts)
-        coverage.only_after -= len(conflicts)
+        conflicts: list[tuple[str, str]] = []
+        if coverage.only_before and coverage.only_after:
+            found = self._conflicts()
+            conflicts = sorted({(task, ref) for task, ref, _, _ in found})
+            coverage.conflicts = len({(task, key) for task, _, key, _ in found})
+            coverage.only_before -= coverage.conflicts
+            coverage.only_after -= len({(task, key) for task, _, _, key in found})
         if not scored:
             raise InputError(_nothing_in_common(coverage))
         names, options, *counts = zip(*(row[:8] for row in scored), strict=True)
@@ -377,25 +379,30 @@ class _Engine:
         patterns = Patterns(*columns)
         return Pairs(patterns, self.metrics, coverage, conflicts, self.warnings, self)
 
-    def _conflicts(self) -> list[tuple[str, str]]:
-        """Unmatched items that carry the same id on both sides: the same id, other content."""
+    def _identity(self) -> Identity:
+        content, rows = (self._count(what, *self.samples) for what in ("with_content", "rows"))
+        return "index" if self.by_index or content < rows else "content"
+
+    def _conflicts(self) -> Rows:
+        """Unmatched items with the same id on both sides, as (task, id, key before, key after)."""
         keys = {side: self._rows(side, "item_ref AS ref,") for side in self.samples}
         lost = {
-            side: f"""SELECT DISTINCT task, ref FROM ({keys[side]}) AS mine
+            side: f"""SELECT DISTINCT task, ref, key FROM ({keys[side]}) AS mine
                       ANTI JOIN ({keys[other]}) AS theirs USING (task, key)"""
             for side, other in (("before", "after"), ("after", "before"))
         }
         return self._query(
-            f"""SELECT task, ref FROM ({lost["before"]}) JOIN ({lost["after"]}) USING (task, ref)
-                WHERE ref IS NOT NULL ORDER BY task, ref"""
+            f"""SELECT task, ref, b.key, a.key
+                FROM ({lost["before"]}) b JOIN ({lost["after"]}) a USING (task, ref)
+                WHERE ref IS NOT NULL"""
         )
 
-    def flips(self) -> Iterator[pa.RecordBatch]:
-        shown = ", ".join(
-            f"arg_min({column}, repeat) FILTER ((score >= {self.threshold!r}) = shows) AS {column}"
-            for column in ("item", "item_ref", "status", "target", "answer", "response", "prompt")
-        )
-        self.connection.execute(
+    def flips(self) -> Iterable[pa.RecordBatch]:
+        columns = ("item", "item_ref", "status", "target", "answer", "response", "prompt")
+        order = "(repeat, item_ref, score, answer, response, prompt)"  # whatever the order of rows
+        shown = f"""arg_min({{{", ".join(f"'{name}': {name}" for name in columns)}}}, {order})
+                    FILTER ((score >= {self.threshold!r}) = shows) AS shown"""
+        self._query(
             f"""CREATE OR REPLACE TEMP TABLE flipped AS
                 SELECT b.task AS task, b.key AS key, coalesce(b.k, a.k) AS k,
                        b.correct / b.runs AS before, a.correct / a.runs AS after
@@ -403,15 +410,16 @@ class _Engine:
                 WHERE b.runs > 0 AND a.runs > 0 AND b.correct / b.runs <> a.correct / a.runs"""
         )
         sides = {
-            side: f"""SELECT task, key, {shown} FROM (
+            side: f"""SELECT task, key, unnest(shown) FROM (SELECT task, key, {shown} FROM (
                       SELECT r.*, f.before {sign} f.after AS shows
                       FROM ({self._rows(side, "item, status, target, answer, response, prompt,")}) r
-                      JOIN flipped f USING (task, key)) GROUP BY task, key"""
+                      JOIN flipped f USING (task, key)) GROUP BY task, key)"""
             for side, sign in (("before", ">"), ("after", "<"))
         }
-        return iter(
-            self.connection.sql(
-                f"""SELECT f.task AS task, coalesce(printf('%016x', b.item), b.item_ref) AS item,
+        # The list is made at once, in DuckDB's own memory, so that damage shows here.
+        self._query(
+            f"""CREATE OR REPLACE TEMP TABLE listed AS
+                SELECT f.task AS task, coalesce(printf('%016x', b.item), b.item_ref) AS item,
                        b.item_ref AS item_ref, f.k AS k,
                        if(f.before > f.after, 'forgotten', 'gained') AS transition,
                        f.before AS before, f.after AS after, b.target AS target,
@@ -420,10 +428,23 @@ class _Engine:
                        b.prompt AS prompt_before, a.prompt AS prompt_after,
                        b.response AS response_before, a.response AS response_after
                 FROM flipped f JOIN ({sides["before"]}) b USING (task, key)
-                     JOIN ({sides["after"]}) a USING (task, key)
-                ORDER BY f.task, f.before - f.after DESC, item"""
-            ).to_arrow_reader(8192)
+                     JOIN ({sides["after"]}) a USING (task, key)"""
         )
+        order = "ORDER BY task, before - after DESC, item"
+        listed: Iterable[pa.RecordBatch] = self.connection.sql(
+            f"FROM listed {order}"
+        ).to_arrow_reader(8192)
+        return listed
+
+
+def query(connection: duckdb.DuckDBPyConnection, sql: str, sources: list[Samples]) -> Rows:
+    """Run a query over samples; a damaged file among them becomes one clear line."""
+    try:
+        rows: Rows = connection.execute(sql).fetchall()
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        files = " or ".join(str(found.data) for found in sources if isinstance(found.data, Path))
+        raise InputError(f"{files}: is damaged ({brief(error)})") from error
+    return rows
 
 
 def choose_metric(task: str, metrics: set[str]) -> str:
@@ -447,7 +468,7 @@ def choose_metric(task: str, metrics: set[str]) -> str:
     first, second, *_ = sorted(metrics, key=lambda metric: (rank(metric), metric))
     if rank(first) == rank(second):
         raise InputError(
-            f"task {task} has the metrics {_some(metrics)}; choose one with --metric {task}=NAME"
+            f"task {task} has the metrics {some(metrics)}; choose one with --metric {task}=NAME"
         )
     return first
 
@@ -470,10 +491,3 @@ def _nothing_in_common(coverage: Coverage) -> str:
 def _quoted(names: set[str] | list[str]) -> str:
     ordered = sorted(names) if isinstance(names, set) else names
     return ", ".join("'{}'".format(name.replace("'", "''")) for name in ordered)
-
-
-def _some(names: Any, most: int = 6) -> str:
-    listed = sorted(names)
-    return ", ".join(listed[:most]) + (
-        f" and {len(listed) - most} more" if len(listed) > most else ""
-    )

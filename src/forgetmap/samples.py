@@ -74,10 +74,12 @@ def content_hash(*parts: object) -> int:
     """
     digest = hashlib.blake2b(digest_size=8)
     for part in parts:
-        digest.update(
-            part.encode("utf-8", "surrogatepass") if isinstance(part, str) else _dump(part)
-        )
-        digest.update(b"\x1f")
+        if isinstance(part, str):
+            kind, content = b"text", part.encode("utf-8", "surrogatepass")
+        else:
+            kind, content = b"json", _dump(part)
+        digest.update(b"%s %d " % (kind, len(content)))  # so that no two lists of parts look alike
+        digest.update(content)
     return int.from_bytes(digest.digest(), "big")
 
 
@@ -157,20 +159,14 @@ class Samples:
         raw = (schema.metadata or {}).get(_META_KEY)
         if raw is None:
             raise InputError(f"{path}: is not a forgetmap Samples file (no forgetmap metadata)")
-        try:
-            stored = json.loads(raw)
-            version = int(stored.pop("schema_version"))
-            meta = Meta(**{name: stored[name] for name in Meta.__dataclass_fields__})
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path}: its forgetmap metadata cannot be read ({error})") from error
-        if version > SCHEMA_VERSION:
-            raise InputError(
-                f"{path}: has Samples schema version {version}, this forgetmap knows up to "
-                f"{SCHEMA_VERSION}; upgrade forgetmap to read it"
-            )
-        missing = [name for name in SCHEMA.names if name not in schema.names]
-        if missing:
-            raise InputError(f"{path}: lacks the Samples column {missing[0]!r}; convert it again")
+        meta = _parse_meta(path, raw)
+        for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True):
+            if name not in schema.names:
+                raise InputError(f"{path}: lacks the column {name!r}; convert it again")
+            if (found := schema.field(name).type) != kind:
+                raise InputError(
+                    f"{path}: the column {name!r} is {found}, not {kind}; convert it again"
+                )
         return cls(path, meta)
 
     def write(self, path: str | Path) -> None:
@@ -188,15 +184,22 @@ class Samples:
         """Stream the rows of the chosen model (of all, where none was chosen)."""
         names = list(columns or SCHEMA.names)
         wanted = [*names, "model"] if self.model is not None and "model" not in names else names
-        if isinstance(self.data, Path):
-            stream = pq.ParquetFile(self.data).iter_batches(_ROW_GROUP, columns=wanted)
-        else:
-            stream = iter(self.data.select(wanted).to_batches(_ROW_GROUP))
-        for batch in stream:
+        for batch in self._stream(wanted):
             chosen = batch
             if self.model is not None:
                 chosen = batch.filter(pa.compute.equal(batch["model"], self.model))
             yield chosen.select(names)
+
+    def _stream(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        if isinstance(self.data, pa.Table):
+            yield from self.data.select(columns).to_batches(_ROW_GROUP)
+            return
+        try:
+            with pq.ParquetFile(self.data) as file:
+                yield from file.iter_batches(_ROW_GROUP, columns=columns)
+        except (pa.ArrowException, OSError) as error:
+            reason = next(iter(str(error).splitlines()), "")
+            raise InputError(f"{self.data}: is damaged ({reason:.120})") from error
 
     def to_reader(self, columns: Sequence[str]) -> pa.RecordBatchReader:
         """Stream some columns to whoever speaks Arrow, DuckDB for one."""
@@ -209,12 +212,14 @@ class Samples:
         found: set[str] = set()
         for batch in self.to_batches(["model"]):
             found.update(batch["model"].unique().to_pylist())
+        if None in found:
+            raise InputError("a row of the log lacks its 'model'; convert it again")
         return sorted(found)
 
     def only(self, model: str | None) -> Samples:
         """Choose one model; with None the table must hold exactly one."""
         models = self.models
-        listed = ", ".join(models)
+        listed = ", ".join(name if len(name) <= 60 else f"{name[:59]}…" for name in models[:20])
         if not models:
             raise InputError("the log holds no samples; check the path")
         if model is None:
@@ -261,10 +266,50 @@ def batches(rows: Iterable[dict[str, Any]], size: int = 8192) -> Iterator[pa.Rec
             }
         )
         if len(held) == size:
-            yield pa.RecordBatch.from_pylist(held, schema=SCHEMA)
+            yield _batch(held)
             held = []
     if held:
-        yield pa.RecordBatch.from_pylist(held, schema=SCHEMA)
+        yield _batch(held)
+
+
+def _batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    try:
+        return pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+    except UnicodeEncodeError:  # halves of characters, which Arrow cannot store
+        whole = [
+            {
+                name: value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+                for name, value in row.items()
+            }
+            for row in rows
+        ]
+        return pa.RecordBatch.from_pylist(whole, schema=SCHEMA)
+
+
+def _parse_meta(path: Path, raw: bytes) -> Meta:
+    try:
+        stored = json.loads(raw)
+        version = int(stored["schema_version"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(
+            f"{path}: its forgetmap metadata cannot be read ({error!r:.80})"
+        ) from error
+    if version > SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: has Samples schema version {version}, this forgetmap knows up to "
+            f"{SCHEMA_VERSION}; upgrade forgetmap to read it"
+        )
+    meta = Meta(**{name: stored.get(name) for name in Meta.__dataclass_fields__})
+    if not (
+        isinstance(meta.harness, str)
+        and isinstance(meta.version, str | None)
+        and isinstance(meta.settings, dict)
+        and all(isinstance(found, dict) for found in meta.settings.values())
+        and isinstance(meta.warnings, list)
+        and all(isinstance(text, str) for text in meta.warnings)
+    ):
+        raise InputError(f"{path}: its forgetmap metadata are not of the known form; convert again")
+    return meta
 
 
 def parquet_schema(path: Path) -> pa.Schema:

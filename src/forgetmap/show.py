@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 from pydantic import BaseModel
 
+from forgetmap.pairing import query
 from forgetmap.readers import read
 
 if TYPE_CHECKING:
@@ -64,14 +65,16 @@ def show(
         samples = samples.only(model)
     with duckdb.connect() as connection:
         connection.register("stream", samples.to_reader(_COLUMNS))
-        rows = connection.execute(
+        rows = query(
+            connection,
             """SELECT model, task, metric, count(DISTINCT coalesce(item, hash(item_ref))),
                       count(DISTINCT repeat), avg(score), min(k), max(k), histogram(status)
-               FROM stream GROUP BY model, task, metric ORDER BY model, task, metric"""
-        ).fetchall()
+               FROM stream GROUP BY model, task, metric ORDER BY model, task, metric""",
+            [samples],
+        )
     names = sorted({row[0] for row in rows})
     return LogSummary(
-        path=str(path),
+        path=str(path).encode("utf-8", "replace").decode(),
         harness=samples.meta.harness,
         version=samples.meta.version,
         models=[

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from forgetmap.errors import InputError
-from forgetmap.readers.common import number
+from forgetmap.readers.common import brief, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+_LONGEST_NAME = 1000
 UNMAPPED = "unmapped"
 IGNORED = "ignored"
 BUILT_IN = ("post-forget", "post-forget-published")
@@ -70,9 +71,12 @@ class TaskMap:
             text = path.read_text(encoding="utf-8-sig")
             rows = _csv_rows(text) if path.suffix == ".csv" else _yaml_rows(yaml.safe_load(text))
             return cls(path.name, _checked(rows))
-        except (ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+        except (
+            *(ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError),
+            *(yaml.YAMLError, csv.Error),
+        ) as error:
             raise InputError(
-                f"{path}: not a task map ({str(error).splitlines()[0]:.120}); "
+                f"{path}: not a task map ({brief(error)}); "
                 "it needs the columns task, category and optionally k"
             ) from error
 
@@ -113,6 +117,8 @@ def _checked(rows: Iterable[tuple[str, str, float | None]]) -> dict[str, tuple[s
     for task, category, k in rows:
         if not task or not category:
             raise ValueError("a row lacks its task or category")
+        if len(task) > _LONGEST_NAME or len(category) > _LONGEST_NAME:
+            raise ValueError(f"a name is longer than {_LONGEST_NAME} characters")
         if k is not None and k < 2:
             raise ValueError(f"task {task}: k must be at least 2, or empty for an open answer")
         key = canonical(task)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from forgetmap.show import LogSummary
 
 WIDTH = 100
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_UNPRINTABLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Unicode categories: control, format (direction marks), lone surrogates, line ends."""
 _COLOURS = {
     "forgot": "red",
     "worse": "red",
@@ -37,7 +39,8 @@ def clean(text: object, most: int = 200) -> str:
         >>> clean("\x1b[31mred\x1b[0m")
         '[31mred[0m'
     """
-    shown = _CONTROL.sub("", str(text)).replace("\n", " ").replace("\t", " ")
+    shown = re.sub(r"\s", " ", str(text)[: 4 * most])
+    shown = "".join(c for c in shown if unicodedata.category(c) not in _UNPRINTABLE)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
@@ -188,7 +191,7 @@ def _compat(compat: Compat) -> Table:
 def print_log(summary: LogSummary, out: Console) -> None:
     """Print what a log holds."""
     version = f" {clean(summary.version)}" if summary.version else ""
-    out.print(Text(f"{clean(summary.path)}: {summary.harness}{version}", style="bold"))
+    out.print(Text(f"{clean(summary.path)}: {clean(summary.harness)}{version}", style="bold"))
     for model in summary.models:
         out.print(Text(f"model {clean(model.name)}"))
         for name, value in model.settings.items():
@@ -206,7 +209,7 @@ def print_log(summary: LogSummary, out: Console) -> None:
             str(row.repeats),
             "" if row.mean_score is None else f"{row.mean_score:.3f}",
             row.k or "open",
-            ", ".join(f"{name} {count}" for name, count in row.statuses.items()),
+            Text(", ".join(f"{clean(name, 40)} {count}" for name, count in row.statuses.items())),
         )
     out.print(table)
     for text in summary.warnings:

@@ -57,11 +57,14 @@ def read(path: str | Path, how: ReadOptions | None = None) -> Samples:
         2
     """
     path = Path(path)
-    if not path.exists():
-        raise InputError(f"{path}: no such file or folder")
-    if path.is_dir() and not any(path.iterdir()):
-        raise InputError(f"{path}: the folder is empty")
-    samples = find_reader(path).read(path, how or ReadOptions())
+    try:
+        if not path.exists():
+            raise InputError(f"{path}: no such file or folder")
+        if path.is_dir() and not any(path.iterdir()):
+            raise InputError(f"{path}: the folder is empty")
+        samples = find_reader(path).read(path, how or ReadOptions())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     if not len(samples):
         raise InputError(f"{path}: holds no samples")
     return samples
@@ -75,12 +78,9 @@ def find_reader(path: Path) -> Reader:
         point.load() for point in sorted(entry_points(group="forgetmap.readers"))
     ]
     known: list[Reader] = [parquet, *third_party, lm_eval, lighteval, table]
-    try:
-        for reader in known:
-            if reader.sniff(path):
-                return reader
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    for reader in known:
+        if reader.sniff(path):
+            return reader
     names = ", ".join(reader.__name__.rpartition(".")[2] for reader in known)
     raise InputError(f"{path}: not a log that forgetmap knows (tried: {names})")
 

@@ -30,22 +30,33 @@ _WORDS = {
 _NOTHING = {"", "nan", "null", "none", "na", "n/a", "<na>"}
 
 
+MAX_JSON_BYTES = 512 * 2**20
+"""A results file beyond it is not one."""
+
+
 def parse_json(text: bytes) -> Any:
-    """Parse JSON fast; accept the bare NaN and Infinity that Python harnesses write."""
+    """Parse JSON fast; accept what Python harnesses write beyond it: NaN, halves of characters."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        return json.loads(text)
+        found = json.loads(text)
+    if b"\\ud" in text.lower():  # a lone surrogate can be neither stored nor printed
+        found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+    return found
 
 
 def read_json(path: Path) -> Any:
     """Read one JSON file."""
     with open_binary(path) as file:
-        content = file.read()
+        content = file.read(MAX_JSON_BYTES + 1)
+    if len(content) > MAX_JSON_BYTES:
+        raise InputError(
+            f"{path}: is larger than {MAX_JSON_BYTES // 2**20} MiB; not a results file"
+        )
     try:
         return parse_json(content)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is not valid JSON ({_short(error)})") from error
+        raise InputError(f"{path}: is not valid JSON ({brief(error)})") from error
 
 
 def json_lines(
@@ -57,10 +68,14 @@ def json_lines(
     in the middle means that the file cannot be trusted, and is refused.
     """
     broken: tuple[int, Exception] | None = None
-    for number, line in lines(path):
+    good = 0
+    for number, raw in lines(path):
+        how.tick(len(raw))
+        line = raw.strip()
+        if not line:
+            continue
         if broken:
-            raise InputError(f"{path}:{broken[0]}: not valid JSON ({_short(broken[1])})")
-        how.tick(len(line))
+            break
         try:
             record = parse_json(line)
         except (ValueError, RecursionError) as error:
@@ -68,15 +83,45 @@ def json_lines(
             continue
         if not isinstance(record, dict):
             raise InputError(f"{path}:{number}: a JSON object was expected, one per line")
+        good += 1
         yield number, record
+    else:
+        if broken and good and _is_cut_off(broken[1]):
+            warnings.append(
+                f"{file_name(path)}: line {broken[0]}, the last, is cut off and was left out"
+            )
+            return
     if broken:
-        if isinstance(broken[1], UnicodeDecodeError) or broken[0] == 1:
-            raise InputError(f"{path}:{broken[0]}: not UTF-8 JSON lines ({_short(broken[1])})")
-        warnings.append(f"{path.name}: line {broken[0]}, the last, is cut off and was left out")
+        raise InputError(f"{path}:{broken[0]}: not UTF-8 JSON lines ({brief(broken[1])})")
 
 
-def _short(error: Exception) -> str:
-    return str(error).splitlines()[0][:120]
+def _is_cut_off(error: Exception) -> bool:
+    if isinstance(error, UnicodeDecodeError):
+        return error.reason == "unexpected end of data"
+    return not isinstance(error, RecursionError)
+
+
+def brief(error: BaseException) -> str:
+    """The gist of an error, for one line."""
+    text = next(iter(str(error).splitlines()), "") or type(error).__name__
+    return text[:120]
+
+
+def file_name(path: Path) -> str:
+    """The name of a file as text that can be stored, whatever bytes it is made of."""
+    return path.name.encode("utf-8", "replace").decode()
+
+
+def some(names: Iterable[object], most: int = 6) -> str:
+    """A list for one line: not endless, whatever it holds.
+
+    Example:
+        >>> some(["b", "a", "c"], most=2)
+        'a, b and 1 more'
+    """
+    listed = sorted(str(name) for name in names)
+    shown = ", ".join(name if len(name) <= 60 else f"{name[:59]}…" for name in listed[:most])
+    return shown + (f" and {len(listed) - most} more" if len(listed) > most else "")
 
 
 def find_files(path: Path, pattern: str) -> list[Path]:
@@ -89,8 +134,8 @@ def find_files(path: Path, pattern: str) -> list[Path]:
             folders.clear()
             continue
         seen.add(real)
-        found.extend(Path(folder, name) for name in files if fnmatch.fnmatch(name, pattern))
-    return sorted(found)
+        found.extend(Path(folder, name) for name in files if fnmatch.fnmatchcase(name, pattern))
+    return sorted(file for file in found if file.is_file())
 
 
 def number(value: object) -> float | None:
@@ -102,17 +147,18 @@ def number(value: object) -> float | None:
     """
     if value is None:
         return None
-    if isinstance(value, bool | int | float):
-        return None if math.isnan(value) else float(value)
     if isinstance(value, str):
         word = value.strip().lower()
         if word in _NOTHING:
             return None
-        if word in _WORDS:
-            return _WORDS[word]
-        found = float(word)  # a ValueError is the caller's to explain
-        return None if math.isnan(found) else found
-    raise ValueError(f"{type(value).__name__} is not a score")
+        value = _WORDS.get(word, word)
+    try:
+        found = float(value)  # type: ignore[arg-type]
+    except (ValueError, TypeError, OverflowError):
+        found = math.inf
+    if math.isinf(found):
+        raise ValueError(f"{value!r:.40} is not a number")
+    return None if math.isnan(found) else found
 
 
 class Run(NamedTuple):

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from forgetmap.errors import InputError
-from forgetmap.readers.common import STAMP, Run, find_files, number_repeats, read_json
+from forgetmap.readers.common import STAMP, Run, brief, find_files, number_repeats, read_json
 from forgetmap.samples import SCHEMA, THRESHOLD, Meta, Samples, content_hash, parquet_schema
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def task_name(name: str) -> tuple[str, int | None]:
         (('gsm8k', 5), ('gsm8k', 5), ('gsm8k', None))
     """
     parts = name.split("|")
-    shots = int(parts.pop()) if len(parts) > 1 and parts[-1].isdigit() else None
+    shots = int(parts.pop()) if len(parts) > 1 and re.fullmatch("[0-9]{1,4}", parts[-1]) else None
     return parts[-1], shots
 
 
@@ -108,7 +108,11 @@ def _read_results(path: Path, folder: str) -> tuple[str, Any, dict[str, Any]]:
         "limit": general.get("max_samples"),
     }
     model = str(general.get("model_name") or config.get("model_name") or folder)
-    return model, seed, {name: value for name, value in settings.items() if value}
+    return (
+        model,
+        None if seed is None else str(seed),
+        {name: value for name, value in settings.items() if value},
+    )
 
 
 class Details(NamedTuple):
@@ -140,8 +144,10 @@ def _batches(run: Run, file: Path, repeat: int, text: bool) -> Iterator[pa.Recor
         columns = _columns(details, text)
         for metric, scores in _item_scores(details.metrics):
             yield _batch(run, file, repeat, metric, scores, columns)
-    except (pa.ArrowException, OSError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{file}: is damaged ({str(error).splitlines()[0]:.120})") from error
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{file}: is damaged, or of an unknown form ({brief(error)})") from error
 
 
 def _flat_details(file: Path, names: list[str], text: bool) -> Details:
@@ -220,7 +226,7 @@ def _columns(details: Details, text: bool) -> dict[str, Any]:
     items = zip(details.queries, details.options, details.targets, by_likelihood, strict=True)
     columns: dict[str, Any] = {
         "item": [
-            content_hash(query, options if scored else [], targets)
+            content_hash(query, options if scored else [], targets) if query else None
             for query, options, targets, scored in items
         ],
         "item_ref": details.refs,
@@ -316,7 +322,7 @@ def _gold_probability(
     likelihoods: list[float], options: list[str], targets: list[str]
 ) -> float | None:
     """Softmax probability of the right option, where exactly one is right."""
-    if len(targets) != 1 or None in likelihoods:
+    if len(targets) != 1 or not all(math.isfinite(value) for value in likelihoods):
         return None
     top = max(likelihoods)
     weights = [math.exp(value - top) for value in likelihoods]

@@ -8,6 +8,7 @@ folder gives the name and nothing can be said about the settings.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ from forgetmap.files import lines
 from forgetmap.readers.common import (
     STAMP,
     Run,
+    brief,
     find_files,
     json_lines,
     number,
@@ -50,7 +52,7 @@ def sniff(path: Path) -> bool:
     try:
         first = next(iter(lines(path)), (0, b"{}"))[1]
         record = parse_json(first)
-    except (ValueError, InputError):
+    except (ValueError, RecursionError):
         return False
     return isinstance(record, dict) and {"doc_id", "resps"} <= record.keys()
 
@@ -144,7 +146,7 @@ def _parse_results(results: dict[str, Any], folder: str) -> _RunFile:
     return _RunFile(
         model=str(results.get("model_name") or folder),
         seed=tuple(str(config.get(seed)) for seed in seeds),
-        version=results.get("lm_eval_version"),
+        version=str(results["lm_eval_version"]) if results.get("lm_eval_version") else None,
         settings={name: value for name, value in settings.items() if value},
         filters={
             name: [str(step.get("name")) for step in task.get("filter_list") or []]
@@ -166,8 +168,9 @@ def _rows(
                 record["filter"] = filters[nth] if nth < len(filters) else _unnamed_filter(nth)
             item = _item(record, how.text)
             scores = dict(_scores(record, left_out))
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            raise InputError(f"{file}:{line}: not an lm-eval sample ({error!r:.100})") from error
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
+            raise InputError(f"{file}:{line}: not an lm-eval sample ({reason})") from error
         for (metric, index), score in scores.items():
             yield {
                 "model": run.model,
@@ -199,7 +202,7 @@ def _item(record: dict[str, Any], text: bool) -> dict[str, Any]:
         "item": content_hash(doc, target) if doc else _stored_hash(record),
         "item_ref": str(record["doc_id"]),
         "k": _option_count(doc, likelihoods),
-        "prompt_hash": int(record["prompt_hash"][:16], 16) if record.get("prompt_hash") else None,
+        "prompt_hash": content_hash(record["prompt_hash"]) if record.get("prompt_hash") else None,
         "gold_probability": _gold_probability(record, likelihoods, target),
         "answer": _answer(record, likelihoods),
     }
@@ -228,12 +231,14 @@ def _scores(
 ) -> Iterator[tuple[tuple[str, int], float | None]]:
     """Yield ((metric, repeat within the run), score); a filter joins the metric's name."""
     names = record.get("metrics") or [key for key in record if key not in _FIELDS]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("metrics must be a list of names")
     suffix = record.get("filter", "none")
     per_repeat = record.get("scores_per_repeat") or {}
     for name in names:
         metric = name if suffix == "none" else f"{name},{suffix}"
         for index, value in enumerate(per_repeat.get(name) or ()):
-            yield (metric, index), number(value)
+            yield (metric, index), _number(metric, value)
         if name in per_repeat:
             continue
         value = record.get(name)
@@ -247,7 +252,14 @@ def _scores(
         elif isinstance(value, dict) or name == "bypass":
             left_out.add(name)
             continue
-        yield (metric, 0), number(value)
+        yield (metric, 0), _number(metric, value)
+
+
+def _number(metric: str, value: Any) -> float | None:
+    try:
+        return number(value)
+    except ValueError as error:
+        raise ValueError(f"{metric} {error}") from error
 
 
 def _stored_hash(record: dict[str, Any]) -> int | None:
@@ -304,13 +316,13 @@ def _gold_probability(
     if not likelihoods:
         return None
     continuations = [str(request[1]).strip() for request in _arguments(record) if len(request) > 1]
-    if target.strip().isdigit():
+    if re.fullmatch(r"\s*[0-9]{1,4}\s*", target):
         gold = int(target)
     elif target.strip() in continuations:
         gold = continuations.index(target.strip())
     else:
         return None
-    if gold >= len(likelihoods):
+    if gold >= len(likelihoods) or not all(math.isfinite(value) for value in likelihoods):
         return None
     top = max(likelihoods)
     weights = [math.exp(value - top) for value in likelihoods]

@@ -6,14 +6,16 @@ The columns are guessed from their names, the guess is told, and flags override 
 
 from __future__ import annotations
 
-from contextlib import closing
+import csv
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from forgetmap.errors import InputError
-from forgetmap.readers.common import json_lines, number, parse_json
+from forgetmap.files import MAX_LINE_BYTES, lines
+from forgetmap.readers.common import brief, file_name, json_lines, number, parse_json
 from forgetmap.samples import Meta, Samples, batches, content_hash, parquet_schema
 
 if TYPE_CHECKING:
@@ -55,11 +57,15 @@ def _files(path: Path) -> list[Path]:
     return [file for file in files if file.is_file() and file.suffix.lower() in SUFFIXES]
 
 
+def check_columns(columns: Mapping[str, str]) -> None:
+    """Refuse a need that forgetmap does not have."""
+    if unknown := sorted(set(columns) - set(NAMES)):
+        raise InputError(f"--column {unknown[0]}=...: unknown; known are {', '.join(NAMES)}")
+
+
 def read(path: Path, how: ReadOptions) -> Samples:
     """Read one table, or all tables of a folder."""
-    unknown = sorted(set(how.columns) - set(NAMES))
-    if unknown:
-        raise InputError(f"--column {unknown[0]}=...: unknown; known are {', '.join(NAMES)}")
+    check_columns(how.columns)
     meta = Meta(harness="table")
 
     def rows() -> Iterator[dict[str, Any]]:
@@ -70,20 +76,23 @@ def read(path: Path, how: ReadOptions) -> Samples:
 
 
 def _rows(file: Path, how: ReadOptions, warnings: list[str]) -> Iterator[dict[str, Any]]:
+    names: dict[str, None] = {}  # in order; JSON lines may bring columns that others lack
     columns: dict[str, str] = {}
     repeats: dict[str, int] = {}
     for row, record in _records(file, how, warnings):
-        if not columns:
-            columns = match_columns(record.keys(), how.columns, file)
-            told = ", ".join(f"{name} from {column!r}" for name, column in columns.items())
-            warnings.append(f"{file.name}: read {told}")
-            if not {"question", "id"} & columns.keys():
-                warnings.append(f"{file.name}: no column names the item; rows pair by their number")
+        if not record.keys() <= names.keys():
+            names |= dict.fromkeys(record)
+            columns = match_columns(names, how.columns, file)
         value = {name: record.get(column) for name, column in columns.items()}
         try:
             yield _sample(value, file, row, repeats, how.text)
-        except (ValueError, TypeError) as error:
-            raise InputError(f"{file} row {row}: {error}") from error
+        except (ValueError, TypeError, RecursionError) as error:
+            raise InputError(f"{file} row {row}: {brief(error)}") from error
+    if columns:
+        told = ", ".join(f"{name} from {column!r:.60}" for name, column in columns.items())
+        warnings.append(f"{file_name(file)}: read {told}")
+        if not {"question", "id"} & columns.keys():
+            warnings.append(f"{file_name(file)}: no column names the item; rows pair by number")
 
 
 def match_columns(
@@ -102,7 +111,7 @@ def match_columns(
         if need in given:
             if given[need] not in names:
                 raise InputError(
-                    f"{where}: no column {given[need]!r}; its columns are {', '.join(names)}"
+                    f"{where}: no column {given[need]!r}; its columns are {_listed(names)}"
                 )
             columns[need] = given[need]
             continue
@@ -111,44 +120,74 @@ def match_columns(
             columns[need] = found[0]
     if "score" not in columns:
         raise InputError(
-            f"{where}: no column says what was right (columns: {', '.join(names) or 'none'}); "
+            f"{where}: no column says what was right (columns: {_listed(names)}); "
             "name it with --column score=NAME"
         )
     return columns
 
 
+def _listed(names: list[str], most: int = 8) -> str:
+    shown = ", ".join(f"{name:.30}" for name in names[:most]) or "none"
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def _sample(
     value: dict[str, Any], file: Path, row: int, repeats: dict[str, int], text: bool
 ) -> dict[str, Any]:
-    try:
-        score = number(value["score"])
-    except ValueError as error:
-        raise ValueError(f"score {value['score']!r:.40} is not a number") from error
-    question, choices, target = (value.get(name) for name in ("question", "choices", "target"))
-    if isinstance(choices, str) and choices.lstrip().startswith("["):
-        choices = parse_json(choices.encode())
-    k = number(value.get("k")) if "k" in value else None
+    question, target = (_content(value.get(name)) for name in ("question", "target"))
+    choices = _choices(value.get("choices"))
+    k = _number(value, "k")
     if k is None and isinstance(choices, list):
         k = len(choices)
-    has_content = question not in (None, "")
+    if k is not None and not 0 <= k <= _INT32_MAX:
+        raise ValueError(f"k {k:g} is no number of options")
+    probability = _number(value, "gold_probability")
+    if probability is not None and not 0 <= probability <= 1:
+        raise ValueError(f"gold_probability {probability:g} is not between 0 and 1")
+    has_content = question != ""
+    by_row = None if has_content else str(row)
     sample: dict[str, Any] = {
-        "model": str(value.get("model") or file.stem),
-        "run": file.name,
+        "model": str(value.get("model") or file_name(file).removesuffix(file.suffix)),
+        "run": file_name(file),
         "task": str(value.get("task") or "all"),
-        "item": content_hash(question, choices or "", target or "") if has_content else None,
-        "item_ref": str(value["id"]) if value.get("id") not in (None, "") else str(row),
+        "item": content_hash(question, choices, target) if has_content else None,
+        "item_ref": str(value["id"]) if value.get("id") not in (None, "") else by_row,
         "repeat": _repeat(value.get("repeat"), repeats),
         "metric": str(value.get("metric") or "score"),
-        "score": score,
+        "score": _number(value, "score"),
         "k": int(k) if k is not None and k > 1 else None,
-        "gold_probability": number(value.get("gold_probability")),
+        "gold_probability": probability,
         "cluster": None if value.get("cluster") in (None, "") else str(value["cluster"]),
-        "source": f"{file.name}:{row}",
+        "source": f"{file_name(file)}:{row}",
     }
     if text:
         sample["prompt"] = _text(question)
         sample |= {name: _text(value.get(name)) for name in ("target", "answer", "response")}
     return sample
+
+
+def _number(value: dict[str, Any], name: str) -> float | None:
+    try:
+        return number(value.get(name))
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from error
+
+
+def _content(value: Any) -> Any:
+    """A number or nothing is the same content in JSON, which has types, and in CSV without."""
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, bool | int | float) else value
+
+
+def _choices(value: Any) -> Any:
+    """A list of options; in a CSV it comes as JSON text, and what is none stays text."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            return parse_json(value.encode())
+        except ValueError:
+            return value
+    return _content(value)
 
 
 def _text(value: Any) -> str | None:
@@ -176,39 +215,54 @@ def _records(
     if suffix in (".jsonl", ".ndjson"):
         yield from json_lines(file, how, warnings)
         return
-    stream = _parquet(file) if suffix == ".parquet" else _csv(file)
-    row = 0
-    for batch in stream:
-        how.tick(batch.nbytes)
-        for record in batch.to_pylist():
-            row += 1
-            yield row, record
+    if suffix == ".parquet":
+        yield from _parquet(file, how)
+    else:
+        yield from _csv(file, how)
 
 
-def _parquet(file: Path) -> Iterator[pa.RecordBatch]:
+def _parquet(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
     parquet_schema(file)
+    row = 0
     try:
-        yield from pq.ParquetFile(file).iter_batches(8192)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{file}: is damaged ({str(error).splitlines()[0]:.120})") from error
+        with pq.ParquetFile(file) as parquet:
+            for batch in parquet.iter_batches(8192):
+                how.tick(batch.nbytes)
+                for record in batch.to_pylist():
+                    row += 1
+                    yield row, record
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: is damaged ({brief(error)})") from error
 
 
-def _csv(file: Path) -> Iterator[pa.RecordBatch]:
-    """Stream a CSV as text; DuckDB finds delimiter and quoting, and knows bad rows by number."""
-    import duckdb
+def _csv(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Stream a CSV; quoted cells may hold line ends, every row must be as long as the header."""
+    csv.field_size_limit(MAX_LINE_BYTES)
+    text = _decoded_lines(file, how)
+    header_line = next(text, "")
+    delimiter = max(",;\t|", key=header_line.count)
+    reader = csv.reader(itertools.chain([header_line], text), delimiter=delimiter, strict=True)
+    try:
+        header = next(reader, [])
+        for row, cells in enumerate(filter(None, reader), start=1):
+            if len(cells) != len(header):
+                raise InputError(
+                    f"{file}: line {reader.line_num} has {len(cells)} cells, the header "
+                    f"{len(header)}; quote cells that hold a {delimiter!r}"
+                )
+            yield row, dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise InputError(f"{file}: line {reader.line_num}: not a CSV row ({error})") from error
 
-    _refuse_binary(file)
-    with closing(duckdb.connect()) as connection:
+
+def _decoded_lines(file: Path, how: ReadOptions) -> Iterator[str]:
+    for count, line in lines(file):
+        how.tick(len(line))
+        if count == 1 and b"\x00" in line:
+            raise InputError(f"{file}: holds zero bytes; it is not UTF-8 text (save it as UTF-8)")
         try:
-            query = "SELECT * FROM read_csv($file, all_varchar = true, header = true)"
-            yield from connection.sql(query, params={"file": str(file)}).to_arrow_reader(8192)
-        except duckdb.Error as error:
-            reason = next(iter(str(error).splitlines()), "")
-            raise InputError(f"{file}: is not a readable CSV table ({reason:.160})") from error
-
-
-def _refuse_binary(file: Path) -> None:
-    with file.open("rb") as stream:
-        head = stream.read(65536)
-    if b"\x00" in head:
-        raise InputError(f"{file}: holds zero bytes; it is not UTF-8 text (save it as UTF-8)")
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{file}: line {count} is not UTF-8 ({error.reason}); save it as UTF-8"
+            ) from error

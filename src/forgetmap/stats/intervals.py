@@ -69,9 +69,9 @@ def mean_draws(n: float, powers: ArrayLike, draws: int, rng: np.random.Generator
     For values that are not few patterns (option probabilities): Student's t under Hall's cubic
     transformation, which takes out the skewness that makes the plain t miss on one side.
     """
-    if n < 2:
-        return np.full(draws, np.nan)
     first, second, third = (float(value) for value in np.asarray(powers))
+    if n < 2:  # one item says nothing of others
+        return first + rng.uniform(-1, 1, size=draws)
     mean = first / n
     variance = max(second / n - mean**2, 0.0) * n / (n - 1)
     if variance == 0:
