@@ -171,3 +171,14 @@ def test_importing_the_package_loads_nothing_heavy():
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_gate_on_a_handful_of_items_is_withheld(tmp_path):
+    (tmp_path / "log.csv").write_text("question,correct\nq0,1\nq1,0\n")
+    out = tmp_path / "map.json"
+    arguments = ("compare", tmp_path / "log.csv", tmp_path / "log.csv", "--json", out)
+    result = run(*arguments, "--gate", "max-drop=0.1")
+    assert result.exit_code == 3
+    assert "only 2 items were compared" in result.stderr
+    assert out.exists()
+    assert run(*arguments).exit_code == 0

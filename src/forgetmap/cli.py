@@ -156,9 +156,9 @@ def compare(
             seed=seed,
             tick=tick,
         )
-    gates = check_gate(result, gate or [])
     with _clear_errors():
         _write_outputs(result, json, csv, latex)
+        gates = check_gate(result, gate or [])
     if not quiet and str(json) != "-":
         from forgetmap import terminal
 

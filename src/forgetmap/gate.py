@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from forgetmap.errors import InputError
+from forgetmap.errors import InputError, WithheldError
 from forgetmap.map import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from forgetmap.map import ForgettingMap
+
+FEWEST_ITEMS = 20
+"""With fewer, hardly a loss is large enough to be sure of: a pass would mean nothing."""
 
 LIMITS = {
     "max-forgetting": "forgetting in total, by the headline estimator",
@@ -38,7 +41,13 @@ def check_gate(result: ForgettingMap, limits: Iterable[str]) -> list[GateResult]
         >>> [gate.holds for gate in check_gate(forgetmap.demo(), ["max-forgetting=0.5"])]
         [True]
     """
-    return [_check(result, *parse_limit(limit)) for limit in limits]
+    parsed = [parse_limit(limit) for limit in limits]
+    if parsed and result.total.n < FEWEST_ITEMS:
+        raise WithheldError(
+            f"only {result.total.n} items were compared; a gate on fewer than {FEWEST_ITEMS} would "
+            "pass whatever happened (add items)"
+        )
+    return [_check(result, *limit) for limit in parsed]
 
 
 def parse_limit(limit: str) -> tuple[str, float]:
