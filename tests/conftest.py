@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from logs import Workplace, items, write_jsonl
+
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("default")
 
@@ -22,3 +24,17 @@ def published() -> Path:
     if not folder.is_dir():
         pytest.skip("the published numbers (../shared/reference/post_forget) are not here")
     return folder
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
+    monkeypatch.chdir(tmp_path)
+    return Workplace(tmp_path)
+
+
+@pytest.fixture
+def pair(work: Workplace) -> tuple[str, str]:
+    """Two good logs."""
+    write_jsonl(work / "before.jsonl", items([1, 1, 1, 0]))
+    write_jsonl(work / "after.jsonl", items([1, 0, 1, 1]))
+    return "before.jsonl", "after.jsonl"

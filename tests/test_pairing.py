@@ -28,7 +28,7 @@ def transitions(pairs):
 def test_items_pair_by_content_whatever_their_order():
     before, after = random_scores(1), random_scores(2)
     pairs = pair(shuffled(samples(before), 5), shuffled(samples(after), 6))
-    expected = {key: 0 for key in ((0, 0), (0, 1), (1, 0), (1, 1))}
+    expected = dict.fromkeys(((0, 0), (0, 1), (1, 0), (1, 1)), 0)
     for task in before:
         for x, y in zip(before[task], after[task], strict=True):
             expected[int(x), int(y)] += 1

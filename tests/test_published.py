@@ -119,7 +119,7 @@ def test_nothing_is_hidden_where_only_mmlu_was_run(cells):
 
 
 def test_the_hidden_group_looks_like_arc(cells):
-    """D2: its implied ceiling is that of an easy benchmark where the model was instruction-tuned."""
+    """D2: its implied ceiling is that of an easy benchmark, for models already tuned."""
     implied = []
     for (section, _), found in cells.items():
         if section.startswith("Trained from Instruct - Low"):

@@ -29,7 +29,12 @@ app = typer.Typer(
 
 Json = Annotated[
     Path | None,
-    typer.Option("--json", metavar="FILE", help="Also write the result as JSON; - for stdout."),
+    typer.Option(
+        "--json",
+        readable=False,
+        metavar="FILE",
+        help="Also write the result as JSON; - for stdout.",
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Column = Annotated[
@@ -57,10 +62,16 @@ def _root(
 @app.command()
 def compare(
     before: Annotated[
-        Path, typer.Argument(metavar="BEFORE", help="Log of the model before: file or folder.")
+        Path,
+        typer.Argument(
+            readable=False, metavar="BEFORE", help="Log of the model before: file or folder."
+        ),
     ],
     after: Annotated[
-        Path, typer.Argument(metavar="AFTER", help="Log of the model after post-training.")
+        Path,
+        typer.Argument(
+            readable=False, metavar="AFTER", help="Log of the model after post-training."
+        ),
     ],
     before_model: Annotated[
         str | None,
@@ -104,15 +115,19 @@ def compare(
     ] = None,
     json: Json = None,
     csv: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write all cells as a CSV table.")
+        Path | None,
+        typer.Option(readable=False, metavar="FILE", help="Write all cells as a CSV table."),
     ] = None,
     latex: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the paper's table layout.")
+        Path | None,
+        typer.Option(readable=False, metavar="FILE", help="Write the paper's table layout."),
     ] = None,
     flips: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write every item that changed: .csv, .jsonl or .parquet."
+            readable=False,
+            metavar="FILE",
+            help="Write every item that changed: .csv, .jsonl or .parquet.",
         ),
     ] = None,
     draws: Annotated[int, typer.Option(help="Bootstrap draws.")] = 10_000,
@@ -148,7 +163,7 @@ def compare(
             metric=_metrics(metric or []),
             threshold=threshold,
             margin=margin,
-            identity=_identity(identity),
+            identity=identity,  # type: ignore[arg-type]  # checked by the library
             columns=_pairs(column or [], "--column"),
             compat=compat,
             flips=flips,
@@ -169,7 +184,9 @@ def compare(
 
 @app.command()
 def show(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A log: file or folder.")],
+    path: Annotated[
+        Path, typer.Argument(readable=False, metavar="PATH", help="A log: file or folder.")
+    ],
     model: Annotated[str | None, typer.Option(metavar="NAME", help="Only this model.")] = None,
     column: Column = None,
     json: Json = None,
@@ -197,8 +214,13 @@ def show(
 
 @app.command()
 def convert(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A log: file or folder.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The Samples Parquet file to write.")],
+    path: Annotated[
+        Path, typer.Argument(readable=False, metavar="PATH", help="A log: file or folder.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Argument(readable=False, metavar="OUT", help="The Samples Parquet file to write."),
+    ],
     model: Annotated[str | None, typer.Option(metavar="NAME", help="Only this model.")] = None,
     text: Annotated[
         bool, typer.Option("--text/--no-text", help="Keep prompts, answers and responses.")
@@ -215,7 +237,7 @@ def convert(
             raise InputError(f"{out}: the name must end in .parquet")
         _check_outputs([out], [path])
         columns = _pairs(column or [], "--column")
-        samples = read(path, ReadOptions(text=text, columns=columns, tick=tick))
+        samples = read(path, ReadOptions(text=text, wording=True, columns=columns, tick=tick))
         if model is not None:
             samples = samples.only(model)
         samples.write(out)
@@ -227,9 +249,9 @@ def convert(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to put the results.")] = Path(
-        "forgetmap-demo"
-    ),
+    out: Annotated[
+        Path, typer.Option(readable=False, metavar="FOLDER", help="Where to put the results.")
+    ] = Path("forgetmap-demo"),
 ) -> None:
     """Map forgetting in the bundled example: a real small model, before and after a fine-tune."""
     from forgetmap import terminal
@@ -310,14 +332,6 @@ def _metrics(options: list[str]) -> dict[str, str] | str | None:
     return _pairs(options, "--metric") or None
 
 
-def _identity(value: str):  # type: ignore[no-untyped-def]
-    from forgetmap.errors import InputError
-
-    if value not in ("content", "index"):
-        raise InputError(f"--identity {value}: must be content or index")
-    return value
-
-
 @contextmanager
 def _clear_errors() -> Iterator[None]:
     """Turn bad input into one line on stderr and an exit code; a traceback is for bugs only."""
@@ -330,7 +344,7 @@ def _clear_errors() -> Iterator[None]:
     except WithheldError as error:
         _fail(str(error), 3)
     except KeyboardInterrupt:
-        _fail("interrupted; nothing was written", 130)
+        _fail("interrupted", 130)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +75,8 @@ def compare(
         (0.25, 0.25)
     """
     _check_options(threshold, margin, draws, seed, compat)
+    if identity not in ("content", "index"):
+        raise InputError(f"--identity {identity}: must be content or index")
     check_columns(columns or {})
     if flips is not None:
         check_suffix(flips)
@@ -84,13 +86,13 @@ def compare(
         columns=columns or {},
         tick=tick or (lambda _bytes: None),
     )
-    sides = [
-        _load(source, model, side, how)
-        for source, model, side in (
-            (before, before_model, "before"),
-            (after, after_model, "after"),
-        )
-    ]
+    sources = ((before, before_model, "before"), (after, after_model, "after"))
+    sides = [_load(source, model, side, how) for source, model, side in sources]
+    if sides[0].meta.harness != sides[1].meta.harness:
+        sides = [
+            _load(source, model, side, replace(how, wording=True))
+            for source, model, side in sources
+        ]
     pairs = pair(*sides, metric=metric, threshold=threshold, identity=identity)
     if categories:
         _apply(categories, pairs)
@@ -156,7 +158,7 @@ def build_map(
             task_map=task_map,
         ),
         coverage=CoverageReport(**asdict(pairs.coverage)),
-        confounds=find_confounds(sides[0].settings, sides[1].settings, pairs.patterns.tasks),
+        confounds=_confounds(sides, pairs.patterns.tasks),
         warnings=[
             *(f"before: {text}" for text in sides[0].meta.warnings),
             *(f"after: {text}" for text in sides[1].meta.warnings),
@@ -225,6 +227,20 @@ def _conflict_warning(pairs: Pairs) -> list[str]:
     listed = ", ".join(f"{task}#{ref}" for task, ref in pairs.conflicts[:5])
     more = f" and {len(pairs.conflicts) - 5} more" if len(pairs.conflicts) > 5 else ""
     return [f"same id, different content, not paired: {listed}{more}"]
+
+
+def _confounds(sides: list[Samples], tasks: list[str]) -> list[Confound]:
+    before, after = (samples.settings for samples in sides)
+    one, other = (samples.meta.harness for samples in sides)
+    if one == other:
+        return find_confounds(before, after, tasks)
+    # Harnesses tell different things; only what both tell in the same form can be compared.
+    both = [
+        name for name in before.keys() & after.keys() if type(before[name]) is type(after[name])
+    ]
+    before, after = ({name: settings[name] for name in both} for settings in (before, after))
+    told = find_confounds(before, after, tasks)
+    return [Confound(setting="harness", before=one, after=other), *told]
 
 
 def find_confounds(

@@ -44,7 +44,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         _flush_to_disk(target.parent)
     except OSError as error:
         raise InputError(
-            f"{path}: writing failed ({error.strerror or error}); nothing stands under that name"
+            f"{path}: writing failed ({error.strerror or error}); what stood there is unchanged"
         ) from error
     finally:
         temporary.unlink(missing_ok=True)

@@ -119,7 +119,6 @@ class _Task:
     """What one side holds of one task and metric."""
 
     rows: int
-    scored: int
     with_content: int
     with_cluster: int
     with_probability: int
@@ -148,8 +147,10 @@ class _Engine:
             self._add_source(side, samples)
         self.inventory = {side: self._take_inventory(side) for side in self.samples}
         self.warnings: list[str] = []
+        self.across = before.meta.harness != after.meta.harness
         self.metrics = self._choose_metrics(metric)
         self.by_index = self._tasks_by_index(identity)
+        self.by_wording = self._tasks_by_wording() if self.across else set()
 
     # --- sources -------------------------------------------------------------------------------
 
@@ -165,14 +166,14 @@ class _Engine:
 
     def _take_inventory(self, side: str) -> dict[tuple[str, str], _Task]:
         rows = self._query(
-            f"""SELECT task, metric, count(*), count(score), count(item), count(cluster),
+            f"""SELECT task, metric, count(*), count(item), count(cluster),
                        count(gold_probability), max(repeat)::BIGINT + 1
                 FROM {side}_rows GROUP BY task, metric"""
         )
         return {(task, metric): _Task(*counts) for task, metric, *counts in rows}
 
-    def _choose_metrics(self, asked: Mapping[str, str] | str | None) -> dict[str, str]:
-        """Choose one metric per task that both sides have."""
+    def _choose_metrics(self, asked: Mapping[str, str] | str | None) -> dict[str, dict[str, str]]:
+        """Choose one metric per task, by side; the same on both, but for different harnesses."""
         have = {
             side: {task: {m for t, m in found if t == task} for task in {t for t, _ in found}}
             for side, found in self.inventory.items()
@@ -188,32 +189,61 @@ class _Engine:
                 self.warnings.append(f"{len(alone)} tasks only in {side}: {some(alone)}")
         if isinstance(asked, dict) and (unknown := asked.keys() - common):
             raise InputError(f"no task {some(unknown)} in both logs; they share {some(common)}")
-        chosen = {}
+        chosen: dict[str, dict[str, str]] = {"before": {}, "after": {}}
         for task in common:
             wanted = asked if isinstance(asked, str) else (asked or {}).get(task)
-            shared = have["before"][task] & have["after"][task]
-            if not shared or (wanted and wanted not in shared):
+            options = {side: have[side][task] for side in self.samples}
+            shared = options["before"] & options["after"]
+            if shared or not self.across:
+                options = dict.fromkeys(options, shared)
+            if not all(options.values()) or (wanted and wanted not in shared):
                 self.warnings.append(
                     f"task {task} left out: before has {some(have['before'][task])}, after has "
                     f"{some(have['after'][task])}" + (f", asked was {wanted}" if wanted else "")
                 )
                 continue
-            chosen[task] = wanted or choose_metric(task, shared)
-        if not chosen:
+            for side, metrics in options.items():
+                chosen[side][task] = wanted or choose_metric(task, metrics)
+        if not chosen["before"]:
             raise InputError("no task has a metric in common: " + "; ".join(self.warnings))
         return chosen
 
+    @property
+    def tasks(self) -> set[str]:
+        return set(self.metrics["before"])
+
     def _tasks_by_index(self, identity: Identity) -> set[str]:
         """Tasks in which content cannot identify the items, or must not."""
-        if identity == "index":
-            return set(self.metrics)
-        counts = {
-            task: [self.inventory[side][task, metric] for side in self.samples]
-            for task, metric in self.metrics.items()
-        }
-        return {
-            task for task, sides in counts.items() if any(not found.with_content for found in sides)
-        }
+        if identity == "content":
+            return {task for task in self.tasks if not all(self._contents(task))}
+        for side in self.samples:
+            if self._query(f"SELECT any_value(1) FROM {side}_rows WHERE item_ref IS NULL")[0][0]:
+                raise InputError(f"--identity index: items of the log {side} carry no id")
+        return self.tasks
+
+    def _contents(self, task: str) -> list[int]:
+        return [
+            self.inventory[side][task, self.metrics[side][task]].with_content
+            for side in self.samples
+        ]
+
+    def _tasks_by_wording(self) -> set[str]:
+        """Tasks of logs of two harnesses in which the words alone tell every item apart."""
+        found = [
+            {
+                task
+                for (task,) in self._query(
+                    f"""SELECT task FROM {side}_rows GROUP BY task
+                        HAVING count(wording) = count(*) AND count(DISTINCT wording)
+                               = count(DISTINCT coalesce(item, hash(item_ref)))"""
+                )
+            }
+            for side in self.samples
+        ]
+        tasks = self.tasks & found[0] & found[1]
+        if tasks:
+            self.warnings.append("logs of two harnesses: items are paired by their words")
+        return tasks
 
     def _query(self, sql: str) -> Rows:
         return query(self.connection, sql, list(self.samples.values()))
@@ -224,7 +254,7 @@ class _Engine:
         self.repeated = any(
             self.inventory[side][key].repeats > 1
             for side in self.samples
-            for key in self.metrics.items()
+            for key in self.metrics[side].items()
         )
         rows = self._histogram()
         if not self.repeated and self._has_duplicates(rows):
@@ -261,10 +291,12 @@ class _Engine:
         key = "item"
         if self._count("with_content", side) < self._count("rows", side):
             key = "coalesce(item, hash(item_ref))"
-        if self.by_index == set(self.metrics):
+        if self.by_index == self.tasks:
             key = "hash(item_ref)"
         elif self.by_index:
             key = f"CASE WHEN task IN ({_quoted(self.by_index)}) THEN hash(item_ref) ELSE {key} END"
+        if self.by_wording:
+            key = f"CASE WHEN task IN ({_quoted(self.by_wording)}) THEN wording ELSE {key} END"
         item_ref = "item_ref," if self.repeated or more else ""
         repeat = "repeat," if self.repeated or more else ""
         return f"""SELECT task, {key} AS key, {item_ref} {repeat} {more} score, k,
@@ -274,16 +306,17 @@ class _Engine:
 
     def _where(self, side: str) -> str:
         """Keep to the chosen task and metric; nothing to do where a log holds nothing else."""
-        if self.inventory[side].keys() == set(self.metrics.items()):
+        pairs = self.metrics[side].items()
+        if self.inventory[side].keys() == set(pairs):
             return ""
-        chosen = ", ".join(f"({_quoted([task, metric])})" for task, metric in self.metrics.items())
+        chosen = ", ".join(f"({_quoted([task, metric])})" for task, metric in pairs)
         return f"WHERE (task, metric) IN ({chosen})"
 
     def _count(self, what: str, *sides: str) -> int:
         return sum(
             getattr(self.inventory[side][key], what)
             for side in sides
-            for key in self.metrics.items()
+            for key in self.metrics[side].items()
         )
 
     @property
@@ -377,7 +410,13 @@ class _Engine:
             soft,
         ]
         patterns = Patterns(*columns)
-        return Pairs(patterns, self.metrics, coverage, conflicts, self.warnings, self)
+        named = {
+            task: metric
+            if metric == self.metrics["after"][task]
+            else f"{metric} / {self.metrics['after'][task]}"
+            for task, metric in self.metrics["before"].items()
+        }
+        return Pairs(patterns, named, coverage, conflicts, self.warnings, self)
 
     def _identity(self) -> Identity:
         content, rows = (self._count(what, *self.samples) for what in ("with_content", "rows"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,7 @@ SCHEMA = pa.schema(
         pa.field("task", pa.string(), nullable=False),
         pa.field("item", pa.uint64()),  # content hash; null where the log stores no content
         pa.field("item_ref", pa.string()),  # the harness's own id
+        pa.field("wording", pa.uint64()),  # hash of the words alone, for logs of other harnesses
         pa.field("repeat", pa.int32(), nullable=False),
         pa.field("metric", pa.string(), nullable=False),
         pa.field("score", pa.float64()),
@@ -81,6 +83,40 @@ def content_hash(*parts: object) -> int:
         digest.update(b"%s %d " % (kind, len(content)))  # so that no two lists of parts look alike
         digest.update(content)
     return int.from_bytes(digest.digest(), "big")
+
+
+def wording_hash(question: str, options: Sequence[str], answer: str) -> int:
+    """Hash an item by its words alone, so that logs of different harnesses agree on it.
+
+    What a prompt adds to the words (a cue, options as lettered lines, white space) is taken off;
+    an answer given as the letter of an option is replaced by the option.
+
+    Example:
+        >>> one = wording_hash("Question: Which is red?\\nAnswer:", [" sky", " rose"], " rose")
+        >>> two = wording_hash("Which is red?\\nA. sky\\nB. rose\\nAnswer:", ["A", "B"], "B")
+        >>> one == two
+        True
+    """
+    kept: list[str] = []
+    lettered: list[str] = []
+    for line in question.strip().splitlines():
+        found = _OPTION_LINE.match(line)
+        if found and found[1] == chr(ord("A") + len(lettered)):
+            lettered.append(found[2])
+        else:
+            kept.append(line)
+    if len(lettered) > 1:
+        options = lettered
+        place = ord(answer.strip()) - ord("A") if len(answer.strip()) == 1 else -1
+        answer = lettered[place] if 0 <= place < len(lettered) else answer
+    else:
+        kept = question.split("\n")
+    words = " ".join(_CUE.sub("", " ".join(kept)).split())
+    return content_hash(words, [" ".join(option.split()) for option in options], answer.strip())
+
+
+_OPTION_LINE = re.compile(r"^\s*\(?([A-Z])[.):]\s+(.+?)\s*$")
+_CUE = re.compile(r"^\s*(?:question|q)\s*:\s*|\s*\b(?:answer|a)\s*:\s*$", re.IGNORECASE)
 
 
 def _dump(value: object) -> bytes:
@@ -197,7 +233,7 @@ class Samples:
         try:
             with pq.ParquetFile(self.data) as file:
                 yield from file.iter_batches(_ROW_GROUP, columns=columns)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = next(iter(str(error).splitlines()), "")
             raise InputError(f"{self.data}: is damaged ({reason:.120})") from error
 
@@ -316,6 +352,6 @@ def parquet_schema(path: Path) -> pa.Schema:
     """Read the schema of a Parquet file; a file that is none becomes one clear line."""
     try:
         return pq.read_schema(path)
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = next(iter(str(error).splitlines()), "")
         raise InputError(f"{path}: is not a readable Parquet file ({reason})") from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from dataclasses import dataclass
 from importlib.resources import files
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from forgetmap.errors import InputError
+from forgetmap.files import open_binary
 from forgetmap.readers.common import brief, number
 
 if TYPE_CHECKING:
@@ -68,9 +70,12 @@ class TaskMap:
                 f"--task-map {source}: no such file, and not built in ({', '.join(BUILT_IN)})"
             )
         try:
-            text = path.read_text(encoding="utf-8-sig")
+            with open_binary(path) as file:
+                text = file.read().decode("utf-8-sig")
             rows = _csv_rows(text) if path.suffix == ".csv" else _yaml_rows(yaml.safe_load(text))
             return cls(path.name, _checked(rows))
+        except InputError:
+            raise
         except (
             *(ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError),
             *(yaml.YAMLError, csv.Error),
@@ -119,7 +124,7 @@ def _checked(rows: Iterable[tuple[str, str, float | None]]) -> dict[str, tuple[s
             raise ValueError("a row lacks its task or category")
         if len(task) > _LONGEST_NAME or len(category) > _LONGEST_NAME:
             raise ValueError(f"a name is longer than {_LONGEST_NAME} characters")
-        if k is not None and k < 2:
+        if k is not None and not 2 <= k < math.inf:
             raise ValueError(f"task {task}: k must be at least 2, or empty for an open answer")
         key = canonical(task)
         if found.get(key, (category, k)) != (category, k):

@@ -28,6 +28,8 @@ class ReadOptions:
 
     text: bool = False
     """Also keep prompts, targets, answers and responses; without it they are never loaded."""
+    wording: bool = False
+    """Also hash the items by their words alone, to pair logs of different harnesses."""
     columns: Mapping[str, str] = field(default_factory=dict)
     """For plain tables: Samples column -> the table's own column name."""
     tick: Callable[[int], None] = lambda _bytes: None

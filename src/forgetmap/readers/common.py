@@ -107,6 +107,11 @@ def brief(error: BaseException) -> str:
     return text[:120]
 
 
+def _cannot_read(error: OSError) -> None:
+    """A folder that cannot be looked into might hold logs: say so instead of leaving them out."""
+    raise InputError(f"{error.filename}: cannot be read ({error.strerror})") from error
+
+
 def file_name(path: Path) -> str:
     """The name of a file as text that can be stored, whatever bytes it is made of."""
     return path.name.encode("utf-8", "replace").decode()
@@ -128,7 +133,7 @@ def find_files(path: Path, pattern: str) -> list[Path]:
     """The files under a folder whose name fits the pattern; links to folders are followed, once."""
     found: list[Path] = []
     seen: set[str] = set()
-    for folder, folders, files in os.walk(path, followlinks=True):
+    for folder, folders, files in os.walk(path, followlinks=True, onerror=_cannot_read):
         real = os.path.realpath(folder)
         if real in seen:
             folders.clear()

@@ -17,7 +17,15 @@ import pyarrow.parquet as pq
 
 from forgetmap.errors import InputError
 from forgetmap.readers.common import STAMP, Run, brief, find_files, number_repeats, read_json
-from forgetmap.samples import SCHEMA, THRESHOLD, Meta, Samples, content_hash, parquet_schema
+from forgetmap.samples import (
+    SCHEMA,
+    THRESHOLD,
+    Meta,
+    Samples,
+    content_hash,
+    parquet_schema,
+    wording_hash,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +61,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
     def parts() -> Iterator[pa.RecordBatch]:
         for run, file, repeat in numbered:
             how.tick(file.stat().st_size)
-            yield from _batches(run, file, repeat, how.text)
+            yield from _batches(run, file, repeat, how, meta.warnings)
 
     return Samples.collect(parts(), meta)
 
@@ -130,19 +138,25 @@ class Details(NamedTuple):
     extracted: list[Any] | None = None
 
 
-def _batches(run: Run, file: Path, repeat: int, text: bool) -> Iterator[pa.RecordBatch]:
+def _batches(
+    run: Run, file: Path, repeat: int, how: ReadOptions, warnings: list[str]
+) -> Iterator[pa.RecordBatch]:
     names = parquet_schema(file).names
     try:
         if {"doc", "metric", "model_response"} <= set(names):
-            details = _struct_details(file, text)
+            details = _struct_details(file, how.text)
         elif {"example", "metrics"} <= set(names):
-            details = _flat_details(file, names, text)
+            details = _flat_details(file, names, how.text)
         else:
             raise InputError(
                 f"{file}: has neither the flat nor the struct columns of a lighteval details file"
             )
-        columns = _columns(details, text)
+        columns = _columns(details, how)
         for metric, scores in _item_scores(details.metrics):
+            if scores is None:
+                told = f"{run.task}: metric {metric!r} is not a number per item and was left out"
+                warnings += [told] if told not in warnings else []
+                continue
             yield _batch(run, file, repeat, metric, scores, columns)
     except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
@@ -213,7 +227,7 @@ def _struct_details(file: Path, text: bool) -> Details:
     )
 
 
-def _columns(details: Details, text: bool) -> dict[str, Any]:
+def _columns(details: Details, how: ReadOptions) -> dict[str, Any]:
     """Turn details into Samples columns.
 
     The options belong to an item's content only where it was scored by their likelihood: elsewhere
@@ -238,7 +252,14 @@ def _columns(details: Details, text: bool) -> dict[str, Any]:
             )
         ],
     }
-    if text:
+    if how.wording:
+        columns["wording"] = [
+            wording_hash(query, options, targets[0]) if query and len(targets) == 1 else None
+            for query, options, targets in zip(
+                details.queries, details.options, details.targets, strict=True
+            )
+        ]
+    if how.text:
         columns["prompt"] = [_text(prompt) for prompt in details.prompts or []]
         columns["target"] = [_text(targets) for targets in details.targets]
         responses = details.responses or [None] * len(details.refs)
@@ -281,8 +302,8 @@ def _column(values: Any, kind: pa.DataType, rows: int) -> pa.Array:
     return values.cast(kind) if isinstance(values, pa.Array) else pa.array(values, kind)
 
 
-def _item_scores(metrics: pa.StructArray) -> Iterator[tuple[str, pa.Array]]:
-    """Yield (metric, scores) for every metric that is a number per item; NaN becomes null."""
+def _item_scores(metrics: pa.StructArray) -> Iterator[tuple[str, pa.Array | None]]:
+    """Yield (metric, scores); None where it is not a number per item. NaN becomes null."""
     for index, field in enumerate(metrics.type):
         values = metrics.field(index)
         if pa.types.is_boolean(field.type) or pa.types.is_integer(field.type):
@@ -290,6 +311,8 @@ def _item_scores(metrics: pa.StructArray) -> Iterator[tuple[str, pa.Array]]:
         if pa.types.is_floating(values.type):
             scores = values.cast(pa.float64())
             yield field.name, pc.if_else(pc.is_nan(scores), None, scores)
+        else:
+            yield field.name, None
 
 
 def _read(file: Path, columns: list[str]) -> pa.Table:

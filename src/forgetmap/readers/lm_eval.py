@@ -25,7 +25,7 @@ from forgetmap.readers.common import (
     parse_json,
     read_json,
 )
-from forgetmap.samples import Meta, Samples, batches, content_hash
+from forgetmap.samples import Meta, Samples, batches, content_hash, wording_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,7 @@ _FIELDS = {
     *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
     *("doc_hash", "prompt_hash", "target_hash", "scores_per_repeat"),
 }
+_QUESTIONS = ("question", "query", "prompt", "input", "problem", "text")
 _MOST_REPEATS = 1000
 """Repeats within one run (`scores_per_repeat`) are numbered below it, runs in multiples of it."""
 _INVALID = "[invalid]"
@@ -137,7 +138,7 @@ def _parse_results(results: dict[str, Any], folder: str) -> _RunFile:
         "system prompt": results.get("system_instruction_sha"),
         "few-shot as multi-turn": results.get("fewshot_as_multiturn"),
         "model type": config.get("model"),
-        "dtype": config.get("model_dtype"),
+        "dtype": str(config.get("model_dtype") or "").removeprefix("torch."),
         "batch size": config.get("batch_size"),
         "limit": config.get("limit"),
         "generation overrides": config.get("gen_kwargs"),
@@ -166,7 +167,7 @@ def _rows(
                 nth = seen[record["doc_id"]]
                 seen[record["doc_id"]] += 1
                 record["filter"] = filters[nth] if nth < len(filters) else _unnamed_filter(nth)
-            item = _item(record, how.text)
+            item = _item(record, how)
             scores = dict(_scores(record, left_out))
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
@@ -194,7 +195,7 @@ def _unnamed_filter(nth: int) -> str:
     return f"filter {nth + 1}" if nth else "none"
 
 
-def _item(record: dict[str, Any], text: bool) -> dict[str, Any]:
+def _item(record: dict[str, Any], how: ReadOptions) -> dict[str, Any]:
     """Everything about the item that does not depend on the metric."""
     doc, target = record.get("doc"), str(record.get("target", ""))
     likelihoods = _likelihoods(record)
@@ -206,7 +207,9 @@ def _item(record: dict[str, Any], text: bool) -> dict[str, Any]:
         "gold_probability": _gold_probability(record, likelihoods, target),
         "answer": _answer(record, likelihoods),
     }
-    if text:
+    if how.wording:
+        item["wording"] = _wording(doc, target, record)
+    if how.text:
         arguments = _arguments(record)
         item["prompt"] = str(arguments[0][0]) if arguments else None
         item["target"] = target
@@ -300,6 +303,21 @@ def _options(doc: Any) -> list[Any]:
     if isinstance(options, dict):
         options = options.get("text") or []
     return options if isinstance(options, list) else []
+
+
+def _wording(doc: Any, target: str, record: dict[str, Any]) -> int | None:
+    """The item's words, where the document has its question under a usual name."""
+    if not isinstance(doc, dict):
+        return None
+    question = next((doc[name] for name in _QUESTIONS if isinstance(doc.get(name), str)), None)
+    if question is None:
+        return None
+    options = [str(option) for option in _options(doc)]
+    if not options and len(_arguments(record)) > 1:
+        options = [str(request[1]) for request in _arguments(record)]
+    if options and re.fullmatch("[0-9]{1,4}", target) and int(target) < len(options):
+        target = options[int(target)]
+    return wording_hash(question, options, target)
 
 
 def _option_count(doc: Any, likelihoods: list[float]) -> int | None:

@@ -16,7 +16,14 @@ import pyarrow.parquet as pq
 from forgetmap.errors import InputError
 from forgetmap.files import MAX_LINE_BYTES, lines
 from forgetmap.readers.common import brief, file_name, json_lines, number, parse_json
-from forgetmap.samples import Meta, Samples, batches, content_hash, parquet_schema
+from forgetmap.samples import (
+    Meta,
+    Samples,
+    batches,
+    content_hash,
+    parquet_schema,
+    wording_hash,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -85,7 +92,7 @@ def _rows(file: Path, how: ReadOptions, warnings: list[str]) -> Iterator[dict[st
             columns = match_columns(names, how.columns, file)
         value = {name: record.get(column) for name, column in columns.items()}
         try:
-            yield _sample(value, file, row, repeats, how.text)
+            yield _sample(value, file, row, repeats, how)
         except (ValueError, TypeError, RecursionError) as error:
             raise InputError(f"{file} row {row}: {brief(error)}") from error
     if columns:
@@ -132,7 +139,7 @@ def _listed(names: list[str], most: int = 8) -> str:
 
 
 def _sample(
-    value: dict[str, Any], file: Path, row: int, repeats: dict[str, int], text: bool
+    value: dict[str, Any], file: Path, row: int, repeats: dict[str, int], how: ReadOptions
 ) -> dict[str, Any]:
     question, target = (_content(value.get(name)) for name in ("question", "target"))
     choices = _choices(value.get("choices"))
@@ -160,7 +167,10 @@ def _sample(
         "cluster": None if value.get("cluster") in (None, "") else str(value["cluster"]),
         "source": f"{file_name(file)}:{row}",
     }
-    if text:
+    if how.wording and has_content:
+        options = [str(option) for option in choices] if isinstance(choices, list) else []
+        sample["wording"] = wording_hash(str(question), options, str(target))
+    if how.text:
         sample["prompt"] = _text(question)
         sample |= {name: _text(value.get(name)) for name in ("target", "answer", "response")}
     return sample
