@@ -262,3 +262,9 @@ def test_ignored_tasks_are_left_out_and_said():
     result = compare(log, log, task_map="post-forget", **FAST)
     assert set(result.tasks) == {"piqa"}
     assert any("bbh_word_sorting" in text for text in result.warnings)
+
+
+def test_a_mean_over_tiny_identical_groups_proves_nothing_either():
+    log = samples({"t": [1, 0, 1], "u": [0, 1, 1]})
+    macro = compare(log, log, **FAST).macro
+    assert (macro.verdict.net, macro.verdict.forgetting) == ("undecided", "undecided")

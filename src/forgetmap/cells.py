@@ -149,7 +149,6 @@ class CellTable:
         group = merge([self.groups[task] for task in tasks])
         point = transitions.estimate(group.sums)
         drawn, interval = self._drawn(group)
-        headline = _headline(point, group)
         change, counts, unit = _change(group.patterns)
         return _draft(
             group,
@@ -158,7 +157,7 @@ class CellTable:
             interval=interval,
             p_value=self._p_value(group, change, counts, unit),
             mde=_detectable(group, drawn, change, counts),
-            influence=self._influence(tasks, headline),
+            influence=self._influence(group, tasks),
         )
 
     def _averaged(self) -> _Draft:
@@ -166,7 +165,7 @@ class CellTable:
         members = list(self._members().values()) or [[task] for task in self.groups]
         groups = [merge([self.groups[task] for task in tasks]) for tasks in members]
         points = [transitions.estimate(group.sums) for group in groups]
-        drawn = [transitions.estimate(group.draws) for group in groups]
+        drawn = [self._drawn(group)[0].draws for group in groups]
         whole = merge(list(self.groups.values()))
         n = float(whole.patterns.n.sum())
         mean, mean_draws = _mean(points)._replace(n=np.array(n)), _mean(drawn)
@@ -212,15 +211,16 @@ class CellTable:
         sums = _by_cluster(group.patterns, changes)
         return tests.cluster_sign_flip(sums[:, 0], self.plan.draws, self.rng)
 
-    def _influence(self, tasks: Sequence[str], headline: Headline) -> Influence | None:
+    def _influence(self, group: Group, tasks: Sequence[str]) -> Influence | None:
         if len(tasks) < 2:
             return None
-        whole = merge([self.groups[task] for task in tasks], draws=False)
-        everything = _forgetting(whole, headline)
+        everything = _forgetting(group.sums, group.soft and group.soft.sums)
         changes = {}
         for task in tasks:
-            rest = merge([self.groups[other] for other in tasks if other != task], draws=False)
-            changes[task] = _forgetting(rest, headline) - everything
+            part = self.groups[task]
+            rest = {k: sums - part.sums.get(k, 0) for k, sums in group.sums.items()}
+            soft = group.soft.sums - part.soft.sums if group.soft and part.soft else None
+            changes[task] = _forgetting(rest, soft) - everything
         task = max(changes, key=lambda name: (abs(changes[name]), name))
         return Influence(task=task, change=changes[task])
 
@@ -281,7 +281,7 @@ def _draft(
         p_adjusted=p_value,
         mde=mde,
         verdict=Verdict(net="undecided", forgetting="undecided"),
-        headline=_headline(point, group),
+        headline=_headline(point, group.soft is not None),
         interval=interval,
         influence=influence,
     )
@@ -329,7 +329,7 @@ _SOFT_MEANS = [1, 4]
 _SOFT_POWERS = (slice(1, 4), slice(4, 7))
 
 
-def merge(groups: Sequence[Group], draws: bool = True) -> Group:
+def merge(groups: Sequence[Group]) -> Group:
     """Pool groups by items: sums and their draws add up."""
     if len(groups) == 1:
         return groups[0]
@@ -338,12 +338,12 @@ def merge(groups: Sequence[Group], draws: bool = True) -> Group:
     if len(softs) == len(groups):
         soft = Soft(
             np.sum([part.sums for part in softs], axis=0),
-            np.sum([part.draws for part in softs], axis=0) if draws else softs[0].draws,
+            np.sum([part.draws for part in softs], axis=0),
         )
     return Group(
         Patterns.concatenate([group.patterns for group in groups]),
         _add([group.sums for group in groups]),
-        _add([group.draws for group in groups]) if draws else {},
+        _add([group.draws for group in groups]),
         soft,
         any(group.clustered for group in groups),
     )
@@ -417,18 +417,19 @@ def _options(patterns: Patterns) -> dict[str, int] | None:
     return {f"{k:g}": int(patterns.n[patterns.k == k].sum()) for k in known} or None
 
 
-def _headline(point: Estimates, group: Group) -> Headline:
+def _headline(point: Estimates, has_soft: bool) -> Headline:
     """`excess` where both sides have repeats, else `soft` where options have probabilities."""
     if not np.isnan(point.excess[0]):
         return "excess"
-    return "raw" if group.soft is None else "soft"
+    return "soft" if has_soft else "raw"
 
 
-def _forgetting(group: Group, headline: Headline) -> float:
-    point = transitions.estimate(group.sums)
-    if headline == "soft" and group.soft is not None:
-        return float(group.soft.sums[0] / point.n)
-    return float((point.excess if headline == "excess" else point.raw)[0])
+def _forgetting(sums: Mapping[float, Floats], soft: Floats | None) -> float:
+    """Forgetting by the headline estimator."""
+    point = transitions.estimate(sums)
+    if _headline(point, soft is not None) == "soft" and soft is not None:
+        return float(soft[0] / point.n)
+    return float((point.raw if np.isnan(point.excess[0]) else point.excess)[0])
 
 
 def _transition(side: int, group: Group, point: Estimates, drawn: Drawn) -> Transition:
