@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import uuid
 import weakref
 from contextlib import contextmanager
 from pathlib import Path
@@ -88,8 +89,8 @@ def _umask() -> int:
 
 
 def temporary_folder(owner: object) -> Path:
-    """Make a folder that goes when its owner goes."""
-    path = Path(tempfile.mkdtemp(prefix="forgetmap-"))
+    """Name a folder for temporary files, to be made when needed; it goes when its owner goes."""
+    path = Path(tempfile.gettempdir()) / f"forgetmap-{uuid.uuid4().hex}"
     weakref.finalize(owner, shutil.rmtree, path, ignore_errors=True)
     return path
 

@@ -165,9 +165,14 @@ class _Engine:
         self.connection.execute(f"CREATE VIEW {side}_rows AS SELECT * FROM {source} {chosen}")
 
     def _take_inventory(self, side: str) -> dict[tuple[str, str], _Task]:
+        # A column that is full, or empty, need not be read to be counted.
+        samples = self.samples[side]
+        counts = ", ".join(
+            {0: "count(*)", samples.rows: "0"}.get(samples.null_count(name), f"count({name})")
+            for name in ("item", "cluster", "gold_probability")
+        )
         rows = self._query(
-            f"""SELECT task, metric, count(*), count(item), count(cluster),
-                       count(gold_probability), max(repeat)::BIGINT + 1
+            f"""SELECT task, metric, count(*), {counts}, max(repeat)::BIGINT + 1
                 FROM {side}_rows GROUP BY task, metric"""
         )
         return {(task, metric): _Task(*counts) for task, metric, *counts in rows}

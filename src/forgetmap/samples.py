@@ -178,7 +178,9 @@ class Samples:
         cls, held: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch], meta: Meta
     ) -> Samples:
         samples = cls(Path(), meta)
-        path = temporary_folder(samples) / "samples.parquet"
+        folder = temporary_folder(samples)
+        folder.mkdir(mode=0o700)
+        path = folder / "samples.parquet"
         with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
             while held:
                 writer.write_batch(held.pop(0))
@@ -241,6 +243,27 @@ class Samples:
         """Stream some columns to whoever speaks Arrow, DuckDB for one."""
         schema = pa.schema([SCHEMA.field(name) for name in columns])
         return pa.RecordBatchReader.from_batches(schema, self.to_batches(columns))
+
+    @property
+    def rows(self) -> int:
+        """Rows of the whole table, of all models."""
+        if isinstance(self.data, pa.Table):
+            return int(self.data.num_rows)
+        return int(pq.read_metadata(self.data).num_rows)
+
+    def null_count(self, column: str) -> int:
+        """Nulls of a column in the whole table, from the file's footer; -1 where it is silent."""
+        if isinstance(self.data, pa.Table):
+            return int(self.data[column].null_count)
+        footer = pq.read_metadata(self.data)
+        index = footer.schema.to_arrow_schema().get_field_index(column)
+        found = [
+            footer.row_group(group).column(index).statistics
+            for group in range(footer.num_row_groups)
+        ]
+        if not all(statistics is not None and statistics.has_null_count for statistics in found):
+            return -1
+        return sum(int(statistics.null_count) for statistics in found)
 
     @property
     def models(self) -> list[str]:
