@@ -42,7 +42,7 @@ UNKNOWN = ("not a log that forgetmap knows", "table")
         ("noise", NOISE, UNKNOWN),
         ("notes.txt", PROSE, UNKNOWN),
         ("other.json", b'{"colour": "blue"}', UNKNOWN),
-        ("other.eval", b"PK\x03\x04" + NOISE, UNKNOWN),
+        ("other.eval", b"PK\x03\x04" + NOISE, ("not a zip file",)),
         ("noise.parquet", NOISE, ("not a readable Parquet file",)),
         ("short.parquet", b"PAR1", ("not a readable Parquet file",)),
         ("noise.csv", NOISE, ("UTF-8",)),

@@ -74,12 +74,12 @@ def read(path: str | Path, how: ReadOptions | None = None) -> Samples:
 
 def find_reader(path: Path) -> Reader:
     """Find the reader whose format the path is in."""
-    from forgetmap.readers import lighteval, lm_eval, parquet, table
+    from forgetmap.readers import inspect, lighteval, lm_eval, parquet, table
 
     third_party: list[Reader] = [
         point.load() for point in sorted(entry_points(group="forgetmap.readers"))
     ]
-    known: list[Reader] = [parquet, *third_party, lm_eval, lighteval, table]
+    known: list[Reader] = [parquet, *third_party, lm_eval, lighteval, inspect, table]
     for reader in known:
         if reader.sniff(path):
             return reader

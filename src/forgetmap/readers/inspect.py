@@ -1,0 +1,516 @@
+"""Inspect: `.eval` (a zip of JSON, one member per sample and epoch) and `.json` logs.
+
+Since 0.3.206 members are packed with zstd, which zipfile reads from Python 3.14 on only. The
+package `zstandard` unpacks them; Inspect's own API, slower by two orders of magnitude, does where
+that is missing or where a sample is kept in several members. Archives are untrusted: all members
+are checked before one is unpacked.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from collections import Counter
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from forgetmap.errors import InputError
+from forgetmap.files import open_binary
+from forgetmap.readers.common import (
+    Run,
+    brief,
+    file_name,
+    find_files,
+    number,
+    number_repeats,
+    parse_json,
+    read_json,
+)
+from forgetmap.samples import Meta, Samples, batches, content_hash, wording_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from forgetmap.readers import ReadOptions
+
+LOG_VERSION = 2
+MAX_ENTRIES = 2_000_000
+MAX_ENTRY_BYTES = 256 * 2**20
+MAX_RATIO = 1000
+"""A member beyond it (and beyond 1 MiB) is a bomb, not a sample."""
+_MOST_EPOCHS = 10_000
+"""Epochs within one log are numbered below it, logs of other seeds in multiples of it."""
+
+_ZSTD = 93
+_PLAIN = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+_SAMPLE = re.compile(r"samples/.+_epoch_\d+\.json", re.DOTALL)
+_PART_OF_SAMPLE = re.compile(r"samples/.+_epoch_\d+/.+", re.DOTALL)
+_FIELDS = {
+    *("id", "epoch", "input", "choices", "target"),
+    *("output", "scores", "error", "limit", "invalidation"),
+}
+"""All that is used of a sample."""
+_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_REASONS = {
+    "invalid_response_format": "no_answer",
+    "no_response": "no_answer",
+    "refusal": "refused",
+}
+_STOPS = {"max_tokens": "truncated", "model_length": "truncated", "content_filter": "refused"}
+_SENDING = {  # how requests are sent, not what is asked
+    *("seed", "system_message", "max_connections", "adaptive_connections", "max_retries"),
+    *("timeout", "attempt_timeout", "stream_idle_timeout", "cache", "cache_prompt", "batch"),
+}
+_SHOTS = ("num_fewshot", "fewshot", "few_shot", "n_shot", "num_shots", "shots")
+_TROUBLE = (
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
+)
+
+
+def sniff(path: Path) -> bool:
+    """Go by the suffix `.eval`; a `.json` must begin like a log of Inspect."""
+    return bool(_files(path))
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path] if path.suffix == ".eval" or _is_json_log(path) else []
+    logs = [file for file in find_files(path, "*.json") if _is_json_log(file)]
+    return sorted([*find_files(path, "*.eval"), *logs])
+
+
+def _is_json_log(file: Path) -> bool:
+    if file.suffix != ".json" or not file.is_file():
+        return False
+    with open_binary(file) as start:
+        head = start.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    keys = (b'"version"', b'"status"', b'"eval"')
+    return head.startswith(b"{") and all(re.search(key + rb"\s*:", head) for key in keys)
+
+
+class _Log(NamedTuple):
+    """What the header of one log says."""
+
+    run: Run
+    version: str | None
+    settings: dict[str, Any]
+    scorers: list[str]
+    warnings: list[str]
+
+
+def read(path: Path, how: ReadOptions) -> Samples:
+    """Read all logs under the path."""
+    meta = Meta(harness="inspect")
+    logs: dict[Path, _Log] = {file: _describe(file) for file in _files(path)}
+    numbered = number_repeats([(log.run, file) for file, log in logs.items()], meta.warnings)
+    for run, file, _ in numbered:
+        meta.version = meta.version or logs[file].version
+        meta.warnings.extend(logs[file].warnings)
+        known = meta.settings.setdefault(run.model, {})
+        for name, value in logs[file].settings.items():
+            if name == "harness version":
+                known[name] = value
+            else:
+                known.setdefault(name, {})[run.task] = value
+    meta.warnings.extend(_mixed_runs([run for run, _, _ in numbered]))
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for _, file, repeat in numbered:
+            yield from _rows(file, logs[file], repeat, how, meta.warnings)
+
+    return Samples.collect(batches(rows()), meta)
+
+
+def _mixed_runs(runs: list[Run]) -> Iterator[str]:
+    """Warn where runs that count as repeats differ in more than their seed."""
+    arguments: dict[tuple[str, str], set[str]] = {}
+    for run in runs:
+        assert isinstance(run.seed, tuple)
+        arguments.setdefault((run.model, run.task), set()).add(run.seed[1])
+    for (_, task), found in sorted(arguments.items()):
+        if len(found) > 1:
+            yield (
+                f"{task}: {len(found)} logs differ in their task or model arguments, not only in "
+                "the seed, and count as repeats; name a single log to compare just that"
+            )
+
+
+def _describe(file: Path) -> _Log:
+    header, warnings = _header(file)
+    with _naming(file, "header"):
+        version = header.get("version")
+        if version != LOG_VERSION:
+            raise InputError(
+                f"{file}: is an Inspect log of version {version!r:.20}; forgetmap knows "
+                f"version {LOG_VERSION}"
+            )
+        spec, plan = header["eval"], header.get("plan") or {}
+        status = header.get("status", "started")
+        if status != "success":
+            warnings.append(
+                f"{file_name(file)}: the run's status is {status!r:.40}, not 'success'; "
+                "the samples it has were read"
+            )
+        arguments = dict(spec.get("task_args") or {})
+        config = _generation(spec, plan)
+        seed = arguments.pop("seed", None), config.get("seed")
+        other = repr((sorted(arguments.items()), sorted((spec.get("model_args") or {}).items())))
+        task = str(spec["task"]).rpartition("/")[2]
+        packages = spec.get("packages") or {}
+        return _Log(
+            run=Run(str(spec["model"]), task, (repr(seed), other), str(spec.get("created") or "")),
+            version=packages.get("inspect_ai") and str(packages["inspect_ai"]),
+            settings=_settings(spec, plan, config, arguments),
+            scorers=[str(scorer["name"]) for scorer in spec.get("scorers") or []],
+            warnings=warnings,
+        )
+
+
+def _generation(spec: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
+    """The generation settings that were set; those of the run go before those of the model."""
+    merged = {**(spec.get("model_generate_config") or {})}
+    merged |= {name: v for name, v in (plan.get("config") or {}).items() if v is not None}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def _settings(
+    spec: dict[str, Any], plan: dict[str, Any], config: dict[str, Any], arguments: dict[str, Any]
+) -> dict[str, Any]:
+    """Take the settings that matter for a fair comparison; what is off or empty says nothing."""
+    limits = spec.get("config") or {}
+    sent = {name: value for name, value in config.items() if name not in _SENDING}
+    sent |= {
+        name: value
+        for name, value in limits.items()
+        if name.endswith("_limit") and value is not None
+    }
+    steps = plan.get("steps") or []
+    system = [
+        (step.get("params") or {}).get("template")
+        for step in steps
+        if step.get("solver") == "system_message"
+    ]
+    shots = [arguments.pop(name) for name in _SHOTS if name in arguments]
+    settings = {
+        "task version": spec.get("task_version"),
+        "generation": _listed(sent),
+        "limit": limits.get("limit"),
+        "epochs": limits.get("epochs"),
+        "few-shot examples": shots[0] if shots else None,
+        "system prompt": config.get("system_message") or "\n".join(map(str, filter(None, system))),
+        "task arguments": _listed(arguments),
+        "solver": " > ".join(_step(step) for step in steps),
+        "harness version": (spec.get("packages") or {}).get("inspect_ai"),
+    }
+    return {name: value for name, value in settings.items() if value not in (None, "")}
+
+
+def _step(step: dict[str, Any]) -> str:
+    passed = step.get("params_passed") or {}
+    shown = "" if step.get("solver") == "system_message" else _listed(passed)
+    return f"{step.get('solver')}({shown})" if shown else str(step.get("solver"))
+
+
+def _listed(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
+
+
+def _rows(
+    file: Path, log: _Log, repeat: int, how: ReadOptions, warnings: list[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield a row per sample and metric; a sample without a score is told under every metric."""
+    notes: Counter[str] = Counter()
+    seen: dict[str, None] = {}
+    waiting: list[tuple[str, dict[str, Any]]] = []  # until it is known which metrics there are
+    samples = 0
+    for member, sample in _samples(file, how):
+        samples += 1
+        with _naming(file, member):
+            item = _item(sample, how)
+            item["repeat"] = repeat * _MOST_EPOCHS + _epoch(sample) - 1
+            item["source"] = f"{file_name(file)}:{member}"
+            item |= {"model": log.run.model, "run": log.run.stamp, "task": log.run.task}
+            scores = list(_scores(sample, notes, how.text))
+        for scorer, metric, found in scores:
+            if metric is None and scorer in seen:
+                metric = scorer
+            if metric is None:
+                waiting.append((scorer, item | found))
+                continue
+            seen[metric] = None
+            degree = found.get("score") not in (0.0, 1.0, None)  # not a pick among k options
+            yield item | found | {"metric": metric, "k": None if degree else item["k"]}
+    for scorer, row in waiting:
+        known = [name for name in seen if not scorer or f"{name}/".startswith(f"{scorer}/")]
+        for metric in known or ([scorer] if scorer else log.scorers or ["score"]):
+            yield row | {"metric": metric}
+    if not samples:
+        warnings.append(f"{file_name(file)}: holds no samples; --no-log-samples leaves them out")
+    warnings.extend(f"{log.run.task}: {count} {text}" for text, count in sorted(notes.items()))
+
+
+def _epoch(sample: dict[str, Any]) -> int:
+    epoch = sample.get("epoch", 1)
+    if not isinstance(epoch, int) or not 1 <= epoch <= _MOST_EPOCHS:
+        raise ValueError(f"epoch {epoch!r:.20} is not between 1 and {_MOST_EPOCHS}")
+    return epoch
+
+
+def _item(sample: dict[str, Any], how: ReadOptions) -> dict[str, Any]:
+    """Everything about the sample that does not depend on the scorer."""
+    question, target = _question(sample["input"]), sample.get("target", "")
+    choices = sample.get("choices") or []
+    if not isinstance(choices, list):
+        raise TypeError("choices must be a list")
+    several = isinstance(target, list) and len(target) > 1
+    item: dict[str, Any] = {
+        "item": content_hash(question, choices, target) if question else None,
+        "item_ref": str(sample["id"]),
+        "k": len(choices) if len(choices) > 1 and not several else None,
+    }
+    if how.wording and question and not several:
+        item["wording"] = _wording(question, choices, target)
+    if how.text:
+        item["prompt"] = question
+        item["target"] = "\n".join(map(str, target)) if isinstance(target, list) else str(target)
+        item["response"] = (sample.get("output") or {}).get("completion")
+    return item
+
+
+def _wording(question: str, choices: list[Any], target: Any) -> int:
+    """The item's words; the right option is known by its letter."""
+    answer = str(target[0] if isinstance(target, list) and target else target)
+    options = [str(option) for option in choices]
+    place = ord(answer) - ord("A") if len(answer) == 1 else -1
+    return wording_hash(question, options, options[place] if 0 <= place < len(options) else answer)
+
+
+def _question(content: Any) -> str:
+    """The text of the input; of a conversation what the user says, for its ids are random."""
+    if isinstance(content, str):
+        return content
+    asked = [message for message in content if message.get("role") == "user"]
+    return "\n".join(_message_text(message.get("content")) for message in asked or content)
+
+
+def _message_text(content: Any) -> str:
+    """Text as it is; an image or a sound by what the log keeps of it."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(
+        str(part.get("text") or part.get(str(part.get("type"))) or "") for part in content or []
+    )
+
+
+def _scores(
+    sample: dict[str, Any], notes: Counter[str], text: bool
+) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+    """Yield (scorer, metric, what it says); no metric where the whole scorer is without a value."""
+    if sample.get("invalidation"):
+        notes["samples are marked invalid and count as unscored"] += 1
+        yield "", None, {"status": "unscored"}
+        return
+    if sample.get("error"):
+        yield "", None, {"status": "error"}
+        return
+    scores = sample.get("scores") or {}
+    if not scores:
+        yield "", None, {"status": "unscored"}
+    for scorer, score in scores.items():
+        answer = score.get("answer") if text else None
+        for metric, value in _values(scorer, score.get("value")):
+            if isinstance(value, list | dict):
+                notes[f"values of {metric!r:.80} are lists, not scores, and were left out"] += 1
+                continue
+            found = _number(metric, value, notes)
+            row = {
+                "score": found,
+                "status": _status(sample, score, found),
+                "answer": None if answer is None else str(answer),
+            }
+            yield scorer, None if found is None and metric == scorer else metric, row
+
+
+def _values(scorer: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        yield from ((f"{scorer}/{key}", part) for key, part in value.items())
+    else:
+        yield scorer, value
+
+
+def _number(metric: str, value: Any, notes: Counter[str]) -> float | None:
+    """A grade, number or truth value; anything else is no score, and that is told."""
+    if isinstance(value, str) and value in _GRADES:
+        return _GRADES[value]
+    try:
+        return number(value)
+    except ValueError:
+        notes[f"values of {metric!r:.80} are no numbers and count as unscored"] += 1
+        return None
+
+
+def _status(sample: dict[str, Any], score: dict[str, Any], value: float | None) -> str:
+    if value is None:
+        return "unscored"
+    if sample.get("limit"):
+        return "truncated"
+    choices = (sample.get("output") or {}).get("choices") or [{}]
+    if stop := _STOPS.get(str(choices[0].get("stop_reason"))):
+        return stop
+    if value == 0 and score.get("answer") == "":
+        return "no_answer"
+    return _REASONS.get(str(score.get("reason")), "ok") if value == 0 else "ok"
+
+
+@contextmanager
+def _naming(file: Path, member: str) -> Iterator[None]:
+    """Turn any trouble with a member into one line that names it."""
+    try:
+        yield
+    except InputError:
+        raise
+    except _TROUBLE as error:
+        reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
+        raise InputError(f"{file}: {member}: damaged, or of an unknown form ({reason})") from error
+
+
+def _header(file: Path) -> tuple[dict[str, Any], list[str]]:
+    """Read the header of a log, and what is to be warned of."""
+    if file.suffix == ".json":
+        return {name: v for name, v in _read_log(file).items() if name != "samples"}, []
+    with _Archive.open(file) as archive:
+        if archive.needs_inspect:
+            with _naming(file, "header"):
+                log = _inspect(file).read_eval_log(str(file), header_only=True)
+                return log.model_dump(mode="json"), []
+        if "header.json" in archive.members:
+            return archive.parse("header.json"), []
+        if "_journal/start.json" in archive.members:
+            crashed = f"{file_name(file)}: has no header.json; the run crashed or is still going"
+            return archive.parse("_journal/start.json"), [crashed]
+    raise InputError(f"{file}: has neither header.json nor _journal/start.json; no Inspect log")
+
+
+def _samples(file: Path, how: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (member, sample), one at a time."""
+    if file.suffix == ".json":
+        how.tick(file.stat().st_size)
+        for index, sample in enumerate(_read_log(file).get("samples") or []):
+            yield f"samples[{index}]", sample
+        return
+    with _Archive.open(file) as archive:
+        if archive.needs_inspect:
+            how.tick(file.stat().st_size)
+            yield from _samples_by_inspect(file)
+            return
+        for name, info in archive.members.items():
+            how.tick(info.compress_size)
+            if _SAMPLE.fullmatch(name):
+                yield name, archive.parse(name)
+
+
+def _read_log(file: Path) -> dict[str, Any]:
+    log = read_json(file)
+    if not isinstance(log, dict) or not isinstance(log.get("samples"), list | None):
+        raise InputError(f"{file}: is not an Inspect log")
+    return log
+
+
+def _inspect(file: Path) -> Any:
+    if importlib.util.find_spec("inspect_ai") is None:
+        raise InputError(
+            f"{file}: is packed in a way that needs Inspect to read; install forgetmap[inspect]"
+        )
+    return importlib.import_module("inspect_ai.log")
+
+
+def _samples_by_inspect(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    with _naming(file, "samples"):
+        found = _inspect(file).read_eval_log_samples(str(file), all_samples_required=False)
+        for sample in found:
+            name = f"samples/{sample.id}_epoch_{sample.epoch}.json"
+            yield name, sample.model_dump(mode="json", include=_FIELDS)
+
+
+class _Archive:
+    """An `.eval` file whose members were all checked, before any is unpacked."""
+
+    def __init__(self, file: Path, raw: BinaryIO) -> None:
+        self.file, self.raw = file, raw
+        with _naming(file, "zip directory"):
+            self.zip = zipfile.ZipFile(raw)
+        infos = self.zip.infolist()
+        if len(infos) > MAX_ENTRIES:
+            raise InputError(f"{file}: has {len(infos):,} members, more than {MAX_ENTRIES:,}")
+        for info in infos:
+            if why := _suspicious(info):
+                raise InputError(f"{file}: {info.filename!r:.80}: {why}; nothing was read")
+        self.members = {info.filename: info for info in infos}  # of two with one name the last
+        self.needs_inspect = any(_PART_OF_SAMPLE.fullmatch(name) for name in self.members) or (
+            importlib.util.find_spec("zstandard") is None
+            and any(info.compress_type not in _PLAIN for info in infos)
+        )
+
+    @classmethod
+    @contextmanager
+    def open(cls, file: Path) -> Iterator[_Archive]:
+        """Open a file; it is closed at the end."""
+        with open_binary(file) as raw:
+            yield cls(file, raw)
+
+    def parse(self, name: str) -> dict[str, Any]:
+        """Unpack one member and parse its JSON object."""
+        info = self.members[name]
+        with _naming(self.file, name):
+            if info.compress_type == _ZSTD:
+                content = self._unpack_zstd(info)
+            else:
+                with self.zip.open(info) as member:
+                    content = member.read(MAX_ENTRY_BYTES + 1)
+            record = parse_json(content)
+            if not isinstance(record, dict):
+                raise ValueError("a JSON object was expected")
+        return record
+
+    def _unpack_zstd(self, info: zipfile.ZipInfo) -> bytes:
+        """Unpack what zipfile cannot; never more than the directory says."""
+        zstandard = importlib.import_module("zstandard")
+        self.raw.seek(info.header_offset)
+        start = self.raw.read(30)
+        if start[:4] != b"PK\x03\x04":
+            raise zipfile.BadZipFile("no member where the directory says")
+        self.raw.seek(sum(struct.unpack("<HH", start[26:30])), io.SEEK_CUR)
+        packed = io.BytesIO(self.raw.read(info.compress_size))
+        try:
+            unpacker = zstandard.ZstdDecompressor(max_window_size=MAX_ENTRY_BYTES)
+            content: bytes = unpacker.stream_reader(packed).read(info.file_size + 1)
+        except zstandard.ZstdError as error:
+            raise zipfile.BadZipFile(str(error)) from error
+        if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
+            raise zipfile.BadZipFile("its size or checksum is wrong")
+        return content
+
+
+def _suspicious(info: zipfile.ZipInfo) -> str | None:
+    """Say why a member must not be unpacked."""
+    parts = info.filename.replace("\\", "/").split("/")
+    if ".." in parts or parts[0] == "" or parts[0].endswith(":"):
+        return "its name leads out of the archive"
+    if stat.S_ISLNK(info.external_attr >> 16):
+        return "is a link"
+    if info.flag_bits & 1:
+        return "is encrypted"
+    if info.compress_type not in {*_PLAIN, _ZSTD}:
+        return f"is packed by the unknown method {info.compress_type}"
+    if info.file_size > MAX_ENTRY_BYTES:
+        return f"unpacks to {info.file_size:,} bytes, more than {MAX_ENTRY_BYTES // 2**20} MiB"
+    if info.file_size > max(2**20, MAX_RATIO * info.compress_size):
+        return f"unpacks to more than {MAX_RATIO} times its size"
+    return None
