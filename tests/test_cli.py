@@ -128,6 +128,15 @@ def test_convert_keeps_the_map(tmp_path):
     assert read(tmp_path / "before.parquet").meta.harness == "lm-eval"
 
 
+def test_convert_to_every_eval_ever_and_back_keeps_the_map(tmp_path):
+    for side, folder in (("before", BEFORE), ("after", AFTER)):
+        result = run("convert", folder, tmp_path / side, "--to", "every-eval-ever")
+        assert result.exit_code == 0, result.output
+    one = run("compare", BEFORE, AFTER, "--draws", 500, "--json", "-").stdout
+    other = run("compare", tmp_path / "before", tmp_path / "after", "--draws", 500, "--json", "-")
+    assert json.loads(one)["tasks"] == json.loads(other.stdout)["tasks"]
+
+
 def test_convert_without_text_keeps_none(tmp_path):
     run("convert", BEFORE, tmp_path / "bare.parquet", "--no-text")
     samples = read(tmp_path / "bare.parquet")

@@ -219,28 +219,41 @@ def convert(
     ],
     out: Annotated[
         Path,
-        typer.Argument(readable=False, metavar="OUT", help="The Samples Parquet file to write."),
+        typer.Argument(
+            readable=False,
+            metavar="OUT",
+            help="A Samples file (NAME.parquet), or with --to every-eval-ever a folder.",
+        ),
     ],
     model: Annotated[str | None, typer.Option(metavar="NAME", help="Only this model.")] = None,
     text: Annotated[
         bool, typer.Option("--text/--no-text", help="Keep prompts, answers and responses.")
     ] = True,
+    to: Annotated[
+        str, typer.Option(metavar="FORMAT", help="samples, or every-eval-ever (schema 0.3).")
+    ] = "samples",
     column: Column = None,
     quiet: Quiet = False,
 ) -> None:
-    """Convert any log to forgetmap's own Parquet: one compact file, quick to compare."""
+    """Convert any log to one compact Parquet file, quick to compare, or to Every Eval Ever."""
     from forgetmap.errors import InputError
-    from forgetmap.readers import ReadOptions, read
+    from forgetmap.readers import ReadOptions, every_eval_ever, read
 
     with _clear_errors(), _progress(quiet, path) as tick:
-        if out.suffix != ".parquet":
-            raise InputError(f"{out}: the name must end in .parquet")
-        _check_outputs([out], [path])
+        if to not in ("samples", "every-eval-ever"):
+            raise InputError(f"--to {to}: known are samples, every-eval-ever")
+        if to == "samples":
+            if out.suffix != ".parquet":
+                raise InputError(f"{out}: the name must end in .parquet")
+            _check_outputs([out], [path])
         columns = _pairs(column or [], "--column")
         samples = read(path, ReadOptions(text=text, wording=True, columns=columns, tick=tick))
         if model is not None:
             samples = samples.only(model)
-        samples.write(out)
+        if to == "samples":
+            samples.write(out)
+        else:
+            every_eval_ever.write(samples, out)
     if not quiet:
         from forgetmap.terminal import clean
 

@@ -74,12 +74,31 @@ def read(path: str | Path, how: ReadOptions | None = None) -> Samples:
 
 def find_reader(path: Path) -> Reader:
     """Find the reader whose format the path is in."""
-    from forgetmap.readers import inspect, lighteval, lm_eval, parquet, table
+    from forgetmap.readers import (
+        bfcl,
+        evalplus,
+        every_eval_ever,
+        helm,
+        inspect,
+        lighteval,
+        lm_eval,
+        nemo,
+        openai_evals,
+        opencompass,
+        parquet,
+        promptfoo,
+        table,
+        verifiers,
+    )
 
     third_party: list[Reader] = [
         point.load() for point in sorted(entry_points(group="forgetmap.readers"))
     ]
-    known: list[Reader] = [parquet, *third_party, lm_eval, lighteval, inspect, table]
+    harnesses: list[Reader] = [
+        *(lm_eval, lighteval, inspect, helm, opencompass, every_eval_ever),
+        *(promptfoo, evalplus, openai_evals, bfcl, verifiers, nemo),
+    ]
+    known: list[Reader] = [parquet, *third_party, *harnesses, table]
     for reader in known:
         if reader.sniff(path):
             return reader

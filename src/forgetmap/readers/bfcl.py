@@ -1,0 +1,162 @@
+"""BFCL: `score/<model>/.../<prefix>_<category>_score.json`, and the `result` tree beside `score`.
+
+A score file lists failures only, below a summary: an item that is not there has passed. Which items
+there are is told by the result file, so both are read, and their counts must agree.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from forgetmap.errors import InputError
+from forgetmap.files import open_binary
+from forgetmap.readers.common import brief, file_name, find_files, json_lines
+from forgetmap.samples import Meta, Samples, batches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from forgetmap.readers import ReadOptions
+
+_HEAD = re.compile(rb'\s*\{[^{}]*"accuracy"[^{}]*"total_count"')
+_NAME = re.compile(r"(?:(BFCL_v\d+)_|gorilla_openfunctions_v1_test_)?(.+)_score\.json$")
+_FAILED_CALL = "Error during inference"
+"""What stands for the answer where the model could not be asked."""
+_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, OverflowError)
+
+
+def sniff(path: Path) -> bool:
+    """Look for score files by name, and at the summary in their first line."""
+    return bool(_files(path))
+
+
+def _files(path: Path) -> list[Path]:
+    files = find_files(path, "*_score.json") if path.is_dir() else [path]
+    return [file for file in files if file.name.endswith("_score.json") and _has_summary(file)]
+
+
+def _has_summary(file: Path) -> bool:
+    with open_binary(file) as opened:
+        return bool(_HEAD.match(opened.read(4096)))
+
+
+def read(path: Path, how: ReadOptions) -> Samples:
+    """Read all score files under the path, each with its result file."""
+    meta = Meta(harness="bfcl")
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for file in _files(path):
+            yield from _rows(file, how, meta)
+
+    return Samples.collect(batches(rows()), meta)
+
+
+class _Answer(NamedTuple):
+    line: int
+    result: Any
+
+
+def _rows(file: Path, how: ReadOptions, meta: Meta) -> Iterator[dict[str, Any]]:
+    found = _NAME.match(file_name(file))
+    version, category = found.groups() if found else (None, "all")
+    model, result_file = _locate(file)
+    answers = _read_answers(result_file, how, meta.warnings)
+    failures, (total, correct) = _read_failures(file, category, answers, how, meta.warnings)
+    if not len(answers) == total == correct + len(failures):
+        raise InputError(
+            f"{file}: counts {total} items with {correct} right and lists {len(failures)} "
+            f"failures, {result_file.name} holds {len(answers)} items; evaluate again"
+        )
+    known = meta.settings.setdefault(model, {})
+    if version:
+        known.setdefault("task version", {})[category] = version
+    for reference, (line, result) in answers.items():
+        failed = isinstance(result, str) and result.startswith(_FAILED_CALL)
+        failure = failures.get(reference)
+        sample: dict[str, Any] = {
+            "model": model,
+            "run": file_name(file),
+            "task": category,
+            "item_ref": reference,
+            "metric": "correct",
+            "score": None if failed else float(failure is None),
+            "status": "error" if failed else None,
+            "source": f"{file_name(result_file)}:{line}",
+        }
+        if how.text:
+            sample["response"] = None if result is None else str(result)
+        if how.text and failure:
+            prompt = failure.get("prompt")
+            question = prompt.get("question") if isinstance(prompt, dict) else prompt
+            sample["prompt"] = None if question is None else str(question)
+            sample["target"] = str(failure.get("possible_answer", "")) or None
+        yield sample
+
+
+def _locate(file: Path) -> tuple[str, Path]:
+    """Tell the model of a score file, and where its result file is."""
+    name = file.name.removesuffix("_score.json") + "_result.json"
+    score = next((folder for folder in file.parents if folder.name == "score"), None)
+    inner = file.parent.relative_to(score).parts if score else ()
+    candidates = [file.with_name(name)]
+    if score and inner:
+        results = score.parent / "result" / inner[0]
+        candidates = [score.parent.joinpath("result", *inner, name)]
+        candidates += find_files(results, name) if results.is_dir() else []
+    for candidate in candidates:
+        if candidate.is_file():
+            return file_name(score / inner[0] if score and inner else file.parent), candidate
+    raise InputError(
+        f"{file}: lists failures only, and its result file is not at {candidates[0]}; "
+        "keep the folder 'result' beside 'score'"
+    )
+
+
+def _read_answers(file: Path, how: ReadOptions, warnings: list[str]) -> dict[str, _Answer]:
+    answers: dict[str, _Answer] = {}
+    for line, record in json_lines(file, how, warnings):
+        reference = record.get("id")
+        if not isinstance(reference, str) or reference in answers:
+            raise InputError(f"{file}:{line}: the id {reference!r:.60} is no text or stands twice")
+        answers[reference] = _Answer(line, record.get("result"))
+    return answers
+
+
+def _read_failures(
+    file: Path,
+    category: str,
+    answers: dict[str, _Answer],
+    how: ReadOptions,
+    warnings: list[str],
+) -> tuple[dict[str, dict[str, Any]], tuple[int, int]]:
+    """Read the failures by id, and the summary's counts of items and of right ones."""
+    failures: dict[str, dict[str, Any]] = {}
+    counts: tuple[int, int] | None = None
+    for line, record in json_lines(file, how, warnings):
+        try:
+            if counts is None:
+                counts = int(record["total_count"]), int(record["correct_count"])
+                continue
+            reference = _reference(record, category)
+            if record.get("valid"):
+                raise ValueError("not a failure")
+            if reference not in answers:
+                raise ValueError(f"the id {reference!r:.60} is not in the result file")
+        except _MALFORMED as error:
+            reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
+            raise InputError(f"{file}:{line}: not a BFCL failure ({reason})") from error
+        failures[reference] = record
+    if counts is None:
+        raise InputError(f"{file}: is empty")
+    return failures, counts
+
+
+def _reference(record: dict[str, Any], category: str) -> str:
+    """The item's id; older releases number failures from 1 and keep the id, from 0, in `prompt`."""
+    prompt = record.get("prompt")
+    if isinstance(prompt, dict) and isinstance(prompt.get("id"), str):
+        return str(prompt["id"])
+    found = record["id"]
+    return found if isinstance(found, str) else f"{category}_{int(found) - 1}"

@@ -1,0 +1,183 @@
+"""OpenAI evals (`oaieval`): a JSONL file of events, with the run's `spec` in its first line.
+
+A sample has several events: what was asked and sampled, whether it matched, further metrics. The
+`final_report` is not always the last line: events that were still waiting are written after it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from forgetmap.errors import InputError
+from forgetmap.files import open_binary
+from forgetmap.readers.common import (
+    Run,
+    brief,
+    file_name,
+    find_files,
+    json_lines,
+    number,
+    number_repeats,
+)
+from forgetmap.samples import Meta, Samples, batches, content_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from forgetmap.readers import ReadOptions
+
+_HEAD = re.compile(rb'\s*\{\s*"spec"\s*:\s*\{[^{}]*"(?:completion_fns|eval_name|base_eval)"')
+_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+
+
+def sniff(path: Path) -> bool:
+    """Look for a `spec` at the beginning of JSONL files."""
+    return bool(_files(path))
+
+
+def _files(path: Path) -> list[Path]:
+    files = find_files(path, "*.jsonl") if path.is_dir() else [path]
+    return [file for file in files if file.suffix == ".jsonl" and _has_spec(file)]
+
+
+def _has_spec(file: Path) -> bool:
+    with open_binary(file) as opened:
+        return bool(_HEAD.match(opened.read(4096)))
+
+
+@dataclass
+class _Sample:
+    """What the events of one sample tell."""
+
+    line: int
+    prompt: Any = None
+    target: Any = None
+    scores: dict[str, float | None] = field(default_factory=dict)
+    text: dict[str, str] = field(default_factory=dict)
+    failed: bool = False
+
+
+def read(path: Path, how: ReadOptions) -> Samples:
+    """Read all event files under the path; runs of the same eval by the same model are repeats."""
+    meta = Meta(harness="openai-evals")
+    runs = []
+    for file in _files(path):
+        for line, record in json_lines(file, how, meta.warnings):
+            try:
+                runs.append((_describe(record["spec"], meta), file))
+            except _MALFORMED as error:
+                raise InputError(f"{file}:{line}: not a run's spec ({brief(error)})") from error
+            break
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for run, file, repeat in number_repeats(runs, meta.warnings):
+            yield from _rows(run, file, repeat, how, meta.warnings)
+
+    return Samples.collect(batches(rows()), meta)
+
+
+def _describe(spec: dict[str, Any], meta: Meta) -> Run:
+    models, task = spec["completion_fns"], str(spec.get("base_eval") or spec["eval_name"])
+    if not isinstance(models, list) or not models:
+        raise ValueError("completion_fns must name the model")
+    config = spec.get("run_config") or {}
+    arguments = (config.get("eval_spec") or {}).get("args") or {}
+    settings = {
+        "task version": spec.get("eval_name"),
+        "few-shot examples": arguments.get("num_few_shot"),
+        "grader": ", ".join(str(model) for model in models[1:]),
+        "limit": config.get("max_samples"),
+    }
+    known = meta.settings.setdefault(str(models[0]), {})
+    for name, value in settings.items():
+        if value:
+            known.setdefault(name, {})[task] = value
+    # The seed orders the samples only: a second run with the same seed is a repeat.
+    stamp = str(spec.get("created_at") or "")
+    return Run(str(models[0]), task, str(spec.get("run_id")), stamp)
+
+
+def _rows(
+    run: Run, file: Path, repeat: int, how: ReadOptions, warnings: list[str]
+) -> Iterator[dict[str, Any]]:
+    samples: dict[str, _Sample] = {}
+    again: set[str] = set()
+    ended = False
+    for line, record in json_lines(file, how, warnings):
+        if "spec" in record or "final_report" in record:
+            ended |= "final_report" in record
+            continue
+        try:
+            if str(record["run_id"]) != run.seed:
+                raise ValueError(f"an event of another run, {record['run_id']!r:.40}")
+            sample = samples.setdefault(str(record["sample_id"]), _Sample(line))
+            if _add(sample, record["type"], record["data"], how.text):
+                again.add(str(record["sample_id"]))
+        except _MALFORMED as error:
+            reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
+            raise InputError(f"{file}:{line}: not an event of OpenAI evals ({reason})") from error
+    if again:
+        warnings.append(
+            f"{file_name(file)}: {len(again)} samples were scored twice; the last counts"
+        )
+    if not ended:
+        warnings.append(f"{file_name(file)}: has no final report; the run did not come to its end")
+    metrics = sorted({metric for sample in samples.values() for metric in sample.scores})
+    for reference, sample in samples.items():
+        for metric in sample.scores or metrics:
+            yield {
+                "model": run.model,
+                "run": file_name(file),
+                "task": run.task,
+                "item": _identity(sample),
+                "item_ref": reference,
+                "repeat": repeat,
+                "metric": metric,
+                "score": sample.scores.get(metric),
+                "status": "error" if sample.failed and not sample.scores else None,
+                "source": f"{file_name(file)}:{sample.line}",
+                **sample.text,
+            }
+
+
+def _add(sample: _Sample, kind: str, data: dict[str, Any], text: bool) -> bool:
+    """Add an event to what is known of its sample; tell whether it replaces a score."""
+    scores: dict[str, float | None] = {}
+    if kind == "sampling" and sample.prompt is None:  # a grader's or a later turn's come after it
+        sample.prompt = data["prompt"]
+        if text:
+            sampled = data.get("sampled")
+            one = sampled[0] if isinstance(sampled, list) and sampled else sampled
+            sample.text |= {"prompt": str(sample.prompt), "response": str(one)}
+    elif kind == "match":
+        if not isinstance(data["correct"], bool):
+            raise ValueError(f"correct is {data['correct']!r:.40}, not true or false")
+        scores["correct"] = float(data["correct"])
+        sample.target = data.get("expected")
+        if text:
+            named = {"target": data.get("expected"), "answer": data.get("picked")}
+            sample.text |= {name: str(value) for name, value in named.items() if value is not None}
+    elif kind == "metrics":
+        for name, value in data.items():
+            if isinstance(value, int | float):
+                scores[name] = number(value)
+    elif kind == "error":
+        sample.failed = True
+    replaced = not sample.scores.keys().isdisjoint(scores)
+    sample.scores |= scores
+    return replaced
+
+
+def _identity(sample: _Sample) -> int | None:
+    """Hash what was asked, without the system prompt, and what was expected."""
+    prompt = sample.prompt
+    if isinstance(prompt, list):
+        prompt = [
+            [turn.get("role"), turn.get("content")]
+            for turn in prompt
+            if isinstance(turn, dict) and turn.get("role") != "system"
+        ]
+    return content_hash(prompt, sample.target) if prompt else None

@@ -1,0 +1,150 @@
+"""verifiers (`vf-eval`, `prime eval`): `results.jsonl` beside `metadata.json`, up to 0.1.
+
+One line is one rollout; rollouts of the same `example_id` are repeats. The reward is continuous. A
+rollout that broke off with an error has the reward 0 in the file; here it has none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from forgetmap.errors import InputError
+from forgetmap.files import lines
+from forgetmap.readers.common import (
+    brief,
+    file_name,
+    find_files,
+    json_lines,
+    number,
+    parse_json,
+    read_json,
+    some,
+)
+from forgetmap.samples import Meta, Samples, batches, content_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from forgetmap.readers import ReadOptions
+
+_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+
+
+def sniff(path: Path) -> bool:
+    """Look for `results.jsonl` with an example id and a reward in its first line."""
+    return bool(_files(path))
+
+
+def _files(path: Path) -> list[Path]:
+    files = find_files(path, "results.jsonl") if path.is_dir() else [path]
+    return [file for file in files if file.name == "results.jsonl" and _has_rollouts(file)]
+
+
+def _has_rollouts(file: Path) -> bool:
+    try:
+        record = parse_json(next(iter(lines(file)), (0, b"{}"))[1])
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(record, dict) or "reward" not in record:
+        return False
+    return "example_id" in record or ("id" in record and file.with_name("metadata.json").is_file())
+
+
+def read(path: Path, how: ReadOptions) -> Samples:
+    """Read all runs under the path."""
+    meta = Meta(harness="verifiers")
+    seen: Counter[tuple[str, str, str]] = Counter()
+    items: dict[tuple[str, str, str], int] = {}  # a rollout that failed may lack its prompt
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for file in _files(path):
+            model, task = _describe(file, meta)
+            left_out: set[str] = set()
+            for line, record in json_lines(file, how, meta.warnings):
+                try:
+                    sample = _sample(record, how.text)
+                    left_out |= (record.get("metrics") or {}).keys()
+                except _MALFORMED as error:
+                    reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
+                    raise InputError(f"{file}:{line}: not a rollout ({reason})") from error
+                own = str(record.get("task") or task)  # one environment may hold several tasks
+                key = model, own, sample["item_ref"]
+                if sample["item"] is None:
+                    sample["item"] = items.get(key)
+                else:
+                    items[key] = sample["item"]
+                yield {
+                    "model": model,
+                    "run": file_name(file.parent),
+                    "task": task if own == "default" else own,
+                    "repeat": seen[key],
+                    "metric": "reward",
+                    "source": f"{file_name(file)}:{line}",
+                    **sample,
+                }
+                seen[key] += 1
+            if left_out:
+                meta.warnings.append(
+                    f"{task}: only the reward was read, not its parts ({some(left_out)})"
+                )
+
+    return Samples.collect(batches(rows()), meta)
+
+
+def _describe(file: Path, meta: Meta) -> tuple[str, str]:
+    """Tell the model and the environment of a run; without metadata the folder names both."""
+    about: Any = {}
+    metadata = file.with_name("metadata.json")
+    if metadata.is_file():
+        about = read_json(metadata)
+        if not isinstance(about, dict):
+            raise InputError(f"{metadata}: a JSON object was expected")
+    folder = file_name(file.parent.parent)  # <environment>--<model>/<run>
+    environment, _, name = folder.partition("--")
+    model = str(about.get("model") or name.replace("--", "/") or folder)
+    task = str(about.get("env_id") or environment)
+    versions = about.get("version_info")
+    versions = versions if isinstance(versions, dict) else {}
+    settings = {
+        "task version": versions.get("env_version"),
+        "harness version": versions.get("vf_version"),
+        "generation": about.get("sampling_args"),
+        "task arguments": about.get("env_args"),
+        "limit": about.get("num_examples"),
+    }
+    known = meta.settings.setdefault(model, {})
+    for setting, value in settings.items():
+        if value:
+            known.setdefault(setting, {})[task] = value
+    return model, task
+
+
+def _sample(record: dict[str, Any], text: bool) -> dict[str, Any]:
+    reference = record["example_id"] if "example_id" in record else record["id"]
+    if not isinstance(reference, int | str) or reference == "":
+        raise ValueError(f"example_id is {reference!r:.40}")
+    prompt, answer = record.get("prompt"), record.get("answer")
+    failed = bool(record.get("error"))
+    score = number(record["reward"])
+    truncated = bool(record.get("is_truncated"))
+    sample: dict[str, Any] = {
+        "item": content_hash(_asked(prompt), answer or "") if prompt else None,
+        "item_ref": str(reference),
+        "score": None if failed else score,
+        "status": "error" if failed else "truncated" if truncated and score is not None else None,
+    }
+    if text:
+        named = {"prompt": prompt, "target": answer, "response": record.get("completion")}
+        sample |= {name: str(value) for name, value in named.items() if value is not None}
+    return sample
+
+
+def _asked(prompt: Any) -> Any:
+    """What was asked, without the system prompt."""
+    if not isinstance(prompt, list):
+        return prompt
+    return [
+        [turn.get("role"), turn.get("content")] for turn in prompt if turn.get("role") != "system"
+    ]
