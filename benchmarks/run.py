@@ -1,0 +1,333 @@
+"""Measure forgetmap beside its peers; writes benchmarks/results.md.
+
+Usage: ``python benchmarks/run.py [--quick] [--out FILE]``
+
+The full run takes some minutes and about 3 GB in the temporary folder (set TMPDIR to move it).
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from measure import (
+    JobError,
+    Measurement,
+    available_gb,
+    describe_machine,
+    in_turns,
+    run_command,
+    run_job,
+)
+from report import Bar, Part, Row, render
+
+RESULTS = Path(__file__).with_name("results.md")
+REPEATS = 3
+TIMES = ["best s", "median s", "CPU s"]
+
+OURS, BARE, PANDAS = "forgetmap.pair", "DuckDB, bare join", "pandas, merge"
+ROADS = {
+    OURS: "pair_forgetmap",
+    BARE: "pair_duckdb",
+    "polars, streaming": "pair_polars",
+    PANDAS: "pair_pandas",
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of everything."""
+
+    tasks: int = 100
+    pairs: tuple[int, ...] = (1_000_000, 10_000_000)
+    repeated_items: int = 1_000_000
+    log_items: int = 400
+    statistics_items: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)
+    draws: int = 10_000
+    repetitions: int = 5
+    starts: int = 7
+
+
+QUICK = Sizes(
+    tasks=20,
+    pairs=(20_000,),
+    repeated_items=5_000,
+    log_items=5,
+    statistics_items=(1_000,),
+    draws=500,
+    repetitions=1,
+    starts=1,
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure forgetmap beside its peers.")
+    parser.add_argument("--quick", action="store_true", help="small sizes, no verdicts: a test")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the file to write")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that the data are removed
+    sizes = QUICK if options.quick else Sizes()
+    machine = describe_machine()
+    parts = []
+    for measure in (pairing, repeats, logs, statistics, startup):
+        print(measure.__doc__, flush=True)
+        # Each part has a folder of its own, gone when it ends, to need less room at a time.
+        with tempfile.TemporaryDirectory(prefix="forgetmap-bench-") as folder:
+            try:
+                parts.append(measure(sizes, folder))
+            except JobError as error:
+                sys.exit(f"a job failed: {error}")
+    options.out.write_text(render(parts, machine, judged=not options.quick), encoding="utf-8")
+    print(f"written: {options.out}")
+
+
+# --- 1: pairing ----------------------------------------------------------------------------------
+
+
+def pairing(sizes: Sizes, folder: str) -> Part:
+    """Pairing Samples files."""
+    part = Part(
+        "Pairing Samples files",
+        f"{sizes.tasks} tasks, single runs, rows in a different random order on each side; files "
+        "with all columns of Samples, texts too. The bare join is the plainest SQL that joins "
+        "task, item, k and score of both files and counts, with forgetmap's memory limit. "
+        "forgetmap also takes an inventory of both logs, finds the items that only one side has, "
+        "and would find duplicates.",
+        ["pairs", "contestant", *TIMES, "M pairs/s", "best / bare", "median / bare", "peak MB"],
+    )
+    pandas_gb = 0.0
+    for pairs in sizes.pairs:
+        expected = _make(f"{pairs:,} pairs", "make_samples", folder, pairs, sizes.tasks, 1)
+        skip = pandas_gb > available_gb()
+        roads = {name: job for name, job in ROADS.items() if not (skip and name == PANDAS)}
+        found = _race(roads, folder, sizes.repetitions)
+        for name, measured in found.items():
+            _check(name, measured, expected)
+            bars = _pairing_bars(found, pairs) if (name, pairs) == (OURS, sizes.pairs[-1]) else []
+            part.rows.append(Row(_pairing_cells(measured, found[BARE], pairs, name), bars))
+        if skip:
+            why = f"not run: would need about {pandas_gb:.0f} GB"
+            part.rows.append(Row([f"{pairs:,}", PANDAS, why, *["-"] * 6], []))
+        else:
+            pandas_gb = found[PANDAS].peak_mb / 1e3 * sizes.pairs[-1] / pairs
+    return part
+
+
+def _pairing_cells(measured: Measurement, bare: Measurement, pairs: int, name: str) -> list[str]:
+    return [
+        f"{pairs:,}",
+        name,
+        *_times(measured),
+        f"{pairs / measured.best / 1e6:.2f}",
+        f"{measured.best / bare.best:.2f}",
+        f"{measured.median / bare.median:.2f}",
+        f"{measured.peak_mb:,.0f}",
+    ]
+
+
+def _pairing_bars(found: dict[str, Measurement], pairs: int) -> list[Bar]:
+    ours, bare = found[OURS], found[BARE]
+    ratio = ours.best / bare.best
+    speed, bare_speed = (pairs / road.best / 1e6 for road in (ours, bare))
+    what = f"pairing {pairs:,} pairs"
+    bars = [
+        Bar(f"{what}: at most 1.5 x the bare join", f"{ratio:.2f} x", ratio <= 1.5),
+        Bar(f"{what}: peak memory under 3 GB", f"{ours.peak_mb / 1e3:.2f} GB", ours.peak_mb < 3000),
+    ]
+    if bare_speed >= 5:  # a slower machine cannot be held to it
+        bars.append(Bar(f"{what}: at least 4 M pairs/s", f"{speed:.2f} M pairs/s", speed >= 4))
+    return bars
+
+
+# --- 2: repeats ----------------------------------------------------------------------------------
+
+
+def repeats(sizes: Sizes, folder: str) -> Part:
+    """Pairing with repeats."""
+    items = sizes.repeated_items
+    part = Part(
+        "Pairing with repeats",
+        f"forgetmap.pair on {items:,} items, with one run and with {REPEATS} runs on each side.",
+        ["runs per side", "rows per side", *TIMES, "best / one run", "peak MB"],
+    )
+    jobs = {}
+    expected = {}
+    for runs in (1, REPEATS):
+        place = Path(folder, str(runs))
+        place.mkdir()
+        name = str(runs)
+        expected[name] = _make(
+            f"{items:,} items, runs: {runs}", "make_samples", str(place), items, sizes.tasks, runs
+        )
+        jobs[name] = partial(run_job, "pair_forgetmap", folder=str(place))
+    found = in_turns(jobs, sizes.repetitions)
+    for name, measured in found.items():
+        _check(f"{OURS} with {name} runs", measured, expected[name])
+        ratio = f"{measured.best / found['1'].best:.2f}"
+        rows = f"{items * int(name):,}"
+        cells = [name, rows, *_times(measured), ratio, f"{measured.peak_mb:,.0f}"]
+        part.rows.append(Row(cells, []))
+    return part
+
+
+# --- 3: lighteval logs ---------------------------------------------------------------------------
+
+
+def logs(sizes: Sizes, folder: str) -> Part:
+    """Native lighteval logs."""
+    pairs = sizes.tasks * sizes.log_items * REPEATS
+    part = Part(
+        "Native lighteval logs",
+        f"{sizes.tasks} tasks x {sizes.log_items} items x {REPEATS} seeds x 2 models as lighteval "
+        f"0.10 writes them: {2 * sizes.tasks * REPEATS} details files with prompts, answers of 1-2 "
+        "kB and tokens, and as many results files. A pair is one item under one seed "
+        f"({pairs:,} pairs). The plain script reads all columns of each file with pandas, sorts by "
+        "prompt, and goes through both row by row.",
+        ["contestant", *TIMES, "pairs/s", "times the script's speed", "peak MB"],
+    )
+    expected = _make("logs", "make_lighteval", folder, sizes.log_items, sizes.tasks, REPEATS)
+    script = "pandas, plain script"
+    forms = {"forgetmap.read and pair": "patterns", "forgetmap.compare": "cells"}
+    roads = {
+        "forgetmap.read and pair": "logs_pair",
+        "forgetmap.compare": "logs_compare",
+        script: "logs_pandas",
+    }
+    found = _race(roads, folder, min(3, sizes.repetitions))
+    for name, measured in found.items():
+        _check(name, measured, expected[forms.get(name, "transitions")])
+        speed = pairs / measured.best
+        ratio = f"{found[script].best / measured.best:.1f}"
+        bars = []
+        if name != script:
+            what = f"lighteval logs, {name}: at least 25,000 pairs/s"
+            bars = [Bar(what, f"{speed:,.0f} pairs/s", speed >= 25_000)]
+        cells = [name, *_times(measured), f"{speed:,.0f}", ratio, f"{measured.peak_mb:,.0f}"]
+        part.rows.append(Row(cells, bars))
+    return part
+
+
+# --- 4: statistics -------------------------------------------------------------------------------
+
+
+def statistics(sizes: Sizes, folder: str) -> Part:  # noqa: ARG001 - every part takes it
+    """Statistics after pairing."""
+    part = Part(
+        "Statistics after pairing",
+        f"All cells of {sizes.tasks} tasks and 10 categories, with the total and the macro "
+        f"average, from outcome patterns, at {sizes.draws:,} draws.",
+        ["items per task", "runs per side", *TIMES, "best / fewest items", "peak MB"],
+    )
+    settings = [(items, 1) for items in sizes.statistics_items]
+    settings.append((sizes.statistics_items[len(settings) // 2], REPEATS))
+    jobs = {
+        f"{items:,} items, runs: {runs}": partial(
+            run_job, "statistics", tasks=sizes.tasks, items=items, repeats=runs, draws=sizes.draws
+        )
+        for items, runs in settings
+    }
+    found = in_turns(jobs, min(3, sizes.repetitions))
+    fewest = next(iter(found.values())).best
+    for (items, runs), (name, measured) in zip(settings, found.items(), strict=True):
+        _check(name, measured, sizes.tasks * items)
+        ratio = measured.best / fewest
+        what = f"statistics, {name}"
+        bars = [Bar(f"{what}: under 2 s", f"{measured.best:.2f} s", measured.best < 2)]
+        if (items, runs) == (sizes.statistics_items[-1], 1):
+            what = f"{what}: at most 1.5 x the time of {sizes.statistics_items[0]:,} items"
+            bars.append(Bar(what, f"{ratio:.2f} x", ratio <= 1.5))
+        cells = [f"{items:,}", str(runs), *_times(measured), f"{ratio:.2f}"]
+        part.rows.append(Row([*cells, f"{measured.peak_mb:,.0f}"], bars))
+    return part
+
+
+# --- 5: start-up ---------------------------------------------------------------------------------
+
+
+def startup(sizes: Sizes, folder: str) -> Part:
+    """Start-up."""
+    part = Part(
+        "Start-up",
+        "Whole commands from outside, the start of Python included.",
+        ["command", *TIMES, "best / python"],
+    )
+    nothing = "python -c pass"
+    forgetmap = _forgetmap()
+    commands = {
+        nothing: [sys.executable, "-c", "pass"],
+        "forgetmap --help": [*forgetmap, "--help"],
+        "forgetmap demo": [*forgetmap, "demo", "--out", str(Path(folder, "demo"))],
+    }
+    limits = {"forgetmap --help": 0.2, "forgetmap demo": 3.0}
+    for name, command in list(commands.items()):
+        try:
+            run_command(command)  # once untimed, so that compiled files are there
+        except JobError as error:
+            print(f"  {name} failed: {error}", flush=True)
+            bars = [Bar(f"{name}: under {limits[name]} s", "failed", False)]
+            part.rows.append(Row([name, f"failed: {str(error)[:100]}", "-", "-", "-"], bars))
+            del commands[name]
+    jobs = {name: partial(run_command, command) for name, command in commands.items()}
+    found = in_turns(jobs, sizes.starts)
+    for name, measured in found.items():
+        bars = []
+        if limit := limits.get(name):
+            bars = [
+                Bar(f"{name}: under {limit} s", f"{measured.best:.2f} s", measured.best < limit)
+            ]
+        ratio = f"{measured.best / found[nothing].best:.1f}"
+        part.rows.append(Row([name, *_times(measured), ratio], bars))
+    return part
+
+
+def _forgetmap() -> list[str]:
+    """The installed command, or the same from the source tree."""
+    script = Path(sys.executable).with_name("forgetmap")
+    if script.exists():
+        return [str(script)]
+    return [sys.executable, "-c", "from forgetmap.cli import main; main()"]
+
+
+# --- what the parts share ------------------------------------------------------------------------
+
+
+def _make(label: str, what: str, folder: str, items: int, tasks: int, runs: int) -> Any:
+    """Make data and return the counts that were put into them."""
+    print(f" {label}", flush=True)
+    name = "seeds" if what == "make_lighteval" else "repeats"
+    arguments = {"folder": folder, "items": items, "tasks": tasks, name: runs}
+    return run_job("make", what=what, **arguments).result
+
+
+def _race(roads: dict[str, str], folder: str, repetitions: int) -> dict[str, Measurement]:
+    jobs = {name: partial(run_job, job, folder=folder) for name, job in roads.items()}
+    return in_turns(jobs, repetitions)
+
+
+def _check(name: str, measured: Measurement, expected: Any) -> None:
+    """Stop where a contestant found something else than was put in: its time means nothing."""
+    for turn in measured.turns:
+        if turn.result != expected:
+            raise SystemExit(f"wrong counts: {name} found {_difference(turn.result, expected)}")
+
+
+def _difference(found: Any, expected: Any) -> str:
+    if not isinstance(expected, list):
+        return f"{found}, not {expected}"
+    wrong = [row for row in found if row not in expected]
+    missing = [row for row in expected if row not in found]
+    return f"{len(wrong)} wrong rows ({wrong[:3]}), and not {missing[:3]}"
+
+
+def _times(measured: Measurement) -> list[str]:
+    return [f"{value:.3f}" for value in (measured.best, measured.median, measured.cpu)]
+
+
+if __name__ == "__main__":
+    main()
