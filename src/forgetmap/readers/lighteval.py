@@ -23,7 +23,6 @@ from forgetmap.samples import (
     Meta,
     Samples,
     content_hash,
-    parquet_schema,
     wording_hash,
 )
 
@@ -141,16 +140,17 @@ class Details(NamedTuple):
 def _batches(
     run: Run, file: Path, repeat: int, how: ReadOptions, warnings: list[str]
 ) -> Iterator[pa.RecordBatch]:
-    names = parquet_schema(file).names
     try:
-        if {"doc", "metric", "model_response"} <= set(names):
-            details = _struct_details(file, how.text)
-        elif {"example", "metrics"} <= set(names):
-            details = _flat_details(file, names, how.text)
-        else:
-            raise InputError(
-                f"{file}: has neither the flat nor the struct columns of a lighteval details file"
-            )
+        with pq.ParquetFile(file) as parquet:
+            names = set(parquet.schema_arrow.names)
+            if {"doc", "metric", "model_response"} <= names:
+                details = _struct_details(parquet, how.text)
+            elif {"example", "metrics"} <= names:
+                details = _flat_details(parquet, how.text)
+            else:
+                raise InputError(
+                    f"{file}: has neither the flat nor the struct columns of lighteval's details"
+                )
         columns = _columns(details, how)
         for metric, scores in _item_scores(details.metrics):
             if scores is None:
@@ -161,19 +161,20 @@ def _batches(
     except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{file}: is damaged, or of an unknown form ({brief(error)})") from error
+        raise InputError(
+            f"{file}: is not a readable Parquet file of lighteval ({brief(error)})"
+        ) from error
 
 
-def _flat_details(file: Path, names: list[str], text: bool) -> Details:
+def _flat_details(parquet: pq.ParquetFile, text: bool) -> Details:
     """lighteval <= 0.10. There is no id; rows are numbered, in the harness's order."""
     wanted = ["example", "metrics", "gold", "gold_index", "choices"]
     wanted += ["predictions", "full_prompt", "specifics"] if text else []
-    scored_by_likelihood = pa.types.is_list(
-        parquet_schema(file).field("predictions").type.value_type
-    )
+    schema = parquet.schema_arrow
+    scored_by_likelihood = pa.types.is_list(schema.field("predictions").type.value_type)
     if scored_by_likelihood and not text:
         wanted.append("predictions")
-    table = _read(file, [name for name in wanted if name in names])
+    table = parquet.read([name for name in wanted if name in schema.names], use_threads=False)
     options = table["choices"].to_pylist()
     gold, gold_index = table["gold"].to_pylist(), table["gold_index"].to_pylist()
     predictions = table["predictions"].to_pylist() if "predictions" in table.column_names else []
@@ -192,16 +193,16 @@ def _flat_details(file: Path, names: list[str], text: bool) -> Details:
         else [[]] * rows,
         prompts=table["full_prompt"].to_pylist() if text else None,
         responses=None if scored_by_likelihood or not text else predictions,
-        extracted=table["specifics"].to_pylist() if text and "specifics" in names else None,
+        extracted=table["specifics"].to_pylist() if text and "specifics" in schema.names else None,
     )
 
 
-def _struct_details(file: Path, text: bool) -> Details:
+def _struct_details(parquet: pq.ParquetFile, text: bool) -> Details:
     """lighteval >= 0.11."""
     wanted = ["doc.query", "doc.choices", "doc.gold_index", "doc.id", "metric"]
     wanted += ["model_response.logprobs"]
     wanted += ["model_response.input", "model_response.text", "doc.specific"] if text else []
-    table = _read(file, wanted)
+    table = parquet.read(wanted, use_threads=False)
     doc, response = _whole(table["doc"]), _whole(table["model_response"])
     shown = [options or [] for options in _field(doc, "choices")]
     likelihoods = [values or [] for values in _field(response, "logprobs")]
@@ -313,11 +314,6 @@ def _item_scores(metrics: pa.StructArray) -> Iterator[tuple[str, pa.Array | None
             yield field.name, pc.if_else(pc.is_nan(scores), None, scores)
         else:
             yield field.name, None
-
-
-def _read(file: Path, columns: list[str]) -> pa.Table:
-    with pq.ParquetFile(file) as parquet:
-        return parquet.read(columns=columns, use_threads=False)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -24,6 +24,8 @@ SMALL_ITEMS = 100
 SMALL_FLIPS = 10
 """Below either, percentiles of a bootstrap cover too little; the Bayesian interval takes over."""
 
+COMMON = 100
+"""A pattern that so many items show is drawn by the normal distribution, which is much quicker."""
 NOTHING_MOVED = 0.02
 """Sum of squared soft flips below which the spread of the seen items says nothing of others."""
 
@@ -39,10 +41,21 @@ def bootstrap(counts: ArrayLike, values: Floats, draws: int, rng: np.random.Gene
     `counts` is the number of items with each pattern, `values` (patterns, features) what such an
     item contributes. Returns (features, draws).
     """
-    count = np.asarray(counts, np.int64)
-    n = int(count.sum())
-    drawn = rng.multinomial(n, count / n, size=draws).astype(np.float64)
-    return values.T @ drawn.T
+    count = np.asarray(counts, float)
+    common = count >= COMMON
+    if common.sum() < 3:
+        common[:] = False
+    groups = np.append(count[~common], count[common].sum())
+    drawn = rng.multinomial(int(count.sum()), groups / count.sum(), size=draws).astype(np.float64)
+    sums: Floats = values[~common].T @ drawn[:, :-1].T
+    if not common.any():
+        return sums
+    # Among the common patterns a multinomial draw is normal, with the same covariance.
+    share = count[common] / groups[-1]
+    noise = rng.standard_normal((draws, len(share))) * np.sqrt(count[common])
+    parts = drawn[:, -1:] * share + noise - share * noise.sum(axis=1, keepdims=True)
+    more: Floats = values[common].T @ parts.T
+    return sums + more
 
 
 def cluster_bootstrap(sums: Floats, draws: int, rng: np.random.Generator) -> Floats:
