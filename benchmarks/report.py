@@ -14,12 +14,13 @@ class Bar(NamedTuple):
 
     what: str
     measured: str
-    reached: bool
+    reached: bool | None
+    """None where the bar does not hold on this machine."""
 
     @property
     def verdict(self) -> str:
         """PASS or MISS."""
-        return "PASS" if self.reached else "MISS"
+        return "-" if self.reached is None else "PASS" if self.reached else "MISS"
 
 
 class Row(NamedTuple):
@@ -32,7 +33,7 @@ class Row(NamedTuple):
     def verdict(self) -> str:
         """MISS where any bar is missed."""
         verdicts = {bar.verdict for bar in self.bars}
-        return "MISS" if "MISS" in verdicts else "PASS" if verdicts else "-"
+        return next((word for word in ("MISS", "PASS") if word in verdicts), "-")
 
 
 @dataclass

@@ -30,6 +30,7 @@ from report import Bar, Part, Row, render
 RESULTS = Path(__file__).with_name("results.md")
 REPEATS = 3
 TIMES = ["best s", "median s", "CPU s"]
+PAIRING_RATIOS = ["best / bare", "median / bare", "CPU / bare"]
 
 OURS, BARE, PANDAS = "forgetmap.pair", "DuckDB, bare join", "pandas, merge"
 ROADS = {
@@ -48,7 +49,9 @@ class Sizes:
     pairs: tuple[int, ...] = (1_000_000, 10_000_000)
     repeated_items: int = 1_000_000
     log_items: int = 400
-    statistics_items: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)
+    # 600,000 items flip just less often than where the exact test gives way to an approximation:
+    # it is then at its most costly.
+    statistics_items: tuple[int, ...] = (1_000, 10_000, 100_000, 600_000, 1_000_000)
     draws: int = 10_000
     repetitions: int = 5
     starts: int = 7
@@ -99,7 +102,7 @@ def pairing(sizes: Sizes, folder: str) -> Part:
         "task, item, k and score of both files and counts, with forgetmap's memory limit. "
         "forgetmap also takes an inventory of both logs, finds the items that only one side has, "
         "and would find duplicates.",
-        ["pairs", "contestant", *TIMES, "M pairs/s", "best / bare", "median / bare", "peak MB"],
+        ["pairs", "contestant", *TIMES, "M pairs/s", *PAIRING_RATIOS, "peak MB"],
     )
     pandas_gb = 0.0
     for pairs in sizes.pairs:
@@ -113,7 +116,7 @@ def pairing(sizes: Sizes, folder: str) -> Part:
             part.rows.append(Row(_pairing_cells(measured, found[BARE], pairs, name), bars))
         if skip:
             why = f"not run: would need about {pandas_gb:.0f} GB"
-            part.rows.append(Row([f"{pairs:,}", PANDAS, why, *["-"] * 6], []))
+            part.rows.append(Row([f"{pairs:,}", PANDAS, why, *["-"] * 7], []))
         else:
             pandas_gb = found[PANDAS].peak_mb / 1e3 * sizes.pairs[-1] / pairs
     return part
@@ -127,6 +130,7 @@ def _pairing_cells(measured: Measurement, bare: Measurement, pairs: int, name: s
         f"{pairs / measured.best / 1e6:.2f}",
         f"{measured.best / bare.best:.2f}",
         f"{measured.median / bare.median:.2f}",
+        f"{measured.cpu / bare.cpu:.2f}",
         f"{measured.peak_mb:,.0f}",
     ]
 
@@ -136,13 +140,15 @@ def _pairing_bars(found: dict[str, Measurement], pairs: int) -> list[Bar]:
     ratio = ours.best / bare.best
     speed, bare_speed = (pairs / road.best / 1e6 for road in (ours, bare))
     what = f"pairing {pairs:,} pairs"
-    bars = [
+    return [
         Bar(f"{what}: at most 1.5 x the bare join", f"{ratio:.2f} x", ratio <= 1.5),
+        Bar(
+            f"{what}: at least 4 M pairs/s where the bare join reaches 5 M",
+            f"{speed:.2f} M pairs/s, bare join {bare_speed:.2f} M",
+            speed >= 4 if bare_speed >= 5 else None,
+        ),
         Bar(f"{what}: peak memory under 3 GB", f"{ours.peak_mb / 1e3:.2f} GB", ours.peak_mb < 3000),
     ]
-    if bare_speed >= 5:  # a slower machine cannot be held to it
-        bars.append(Bar(f"{what}: at least 4 M pairs/s", f"{speed:.2f} M pairs/s", speed >= 4))
-    return bars
 
 
 # --- 2: repeats ----------------------------------------------------------------------------------
@@ -233,16 +239,19 @@ def statistics(sizes: Sizes, folder: str) -> Part:  # noqa: ARG001 - every part 
         for items, runs in settings
     }
     found = in_turns(jobs, min(3, sizes.repetitions))
-    fewest = next(iter(found.values())).best
+    single = [
+        found[name].best for name, (_, runs) in zip(found, settings, strict=True) if runs == 1
+    ]
     for (items, runs), (name, measured) in zip(settings, found.items(), strict=True):
         _check(name, measured, sizes.tasks * items)
-        ratio = measured.best / fewest
-        what = f"statistics, {name}"
-        bars = [Bar(f"{what}: under 2 s", f"{measured.best:.2f} s", measured.best < 2)]
-        if (items, runs) == (sizes.statistics_items[-1], 1):
-            what = f"{what}: at most 1.5 x the time of {sizes.statistics_items[0]:,} items"
-            bars.append(Bar(what, f"{ratio:.2f} x", ratio <= 1.5))
-        cells = [f"{items:,}", str(runs), *_times(measured), f"{ratio:.2f}"]
+        what = f"statistics, {name}: under 2 s"
+        bars = [Bar(what, f"{measured.best:.2f} s", measured.best < 2)]
+        # The slowest size need not be the largest, so it is the one to carry the verdict.
+        if runs == 1 and measured.best == max(single):
+            spread = max(single) / min(single)
+            what = "statistics, single runs: slowest size at most 1.5 x the fastest"
+            bars.append(Bar(what, f"{spread:.2f} x", spread <= 1.5))
+        cells = [f"{items:,}", str(runs), *_times(measured), f"{measured.best / single[0]:.2f}"]
         part.rows.append(Row([*cells, f"{measured.peak_mb:,.0f}"], bars))
     return part
 

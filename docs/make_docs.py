@@ -25,7 +25,7 @@ font-size: {char_height}px; line-height: {line_height}px; }} {styles}</style>
 <rect x="0" y="0" width="{terminal_width}" height="{terminal_height}"/></clipPath>{lines}</defs>
 <rect width="100%" height="100%" rx="8" fill="#16181d"/>
 <g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
-{backgrounds}<g class="{unique_id}-matrix">{matrix}</g></g></svg>
+{backgrounds}<g class="{unique_id}-matrix" xml:space="preserve">{matrix}</g></g></svg>
 """
 """A plain frame; rich's own would fetch a font from the web."""
 

@@ -65,12 +65,15 @@ def print_map(result: ForgettingMap, out: Console, gates: list[GateResult] | Non
     groups = {"all items": result.total}
     if result.categories:
         groups["mean of categories"] = result.macro
-    out.print(_table("total", groups))
+    tables = [_table("total", groups)]
     if result.categories:
-        out.print(_table("category", result.categories))
-    out.print(_table("task", result.tasks))
+        tables.append(_table("category", result.categories))
+    tables.append(_table("task", result.tasks))
     if result.compat:
-        out.print(_compat(result.compat))
+        tables.append(_compat(result.compat))
+    for table in tables:
+        out.print(table)
+        out.print()
     for text in result.warnings:
         out.print(Text(f"note: {clean(text)}", style="dim"))
     out.print(
@@ -88,9 +91,9 @@ def print_map(result: ForgettingMap, out: Console, gates: list[GateResult] | Non
 def _trust(result: ForgettingMap) -> list[str]:
     cell, covered = result.total, result.coverage
     lines = [
-        f"{clean(result.before.name, 40)} -> {clean(result.after.name, 40)}   "
-        f"{covered.matched:,} items in {len(result.tasks)} tasks, "
-        f"{result.before.runs} and {result.after.runs} runs, paired by {covered.identity}",
+        f"{clean(result.before.name, 40)} -> {clean(result.after.name, 40)}",
+        f"{covered.matched:,} items in {len(result.tasks)} tasks, {result.before.runs} and "
+        f"{result.after.runs} runs, paired by {covered.identity}",
     ]
     missing = {
         "only before": covered.only_before,
@@ -106,7 +109,7 @@ def _trust(result: ForgettingMap) -> list[str]:
     raw = f"raw flips 1->0 {percent(cell.forgetting.raw.value)} ({percent(low)} to {percent(high)})"
     if cell.forgetting.guessing_bounds and cell.noise_floor is None:
         low, high = cell.forgetting.guessing_bounds
-        raw += f"; truly lost between {percent(low)} and {percent(high)}, as guesses persist or not"
+        raw += f"; truly lost, given guessing, {percent(low)} to {percent(high)}"
     lines.append(raw)
     lines.append(f"smallest net change this could have shown: {percent(cell.mde)}")
     lines += [
