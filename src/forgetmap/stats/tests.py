@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_EXACT_STEPS = 200_000
+_EXACT_STEPS = 20_000
 """Lattice size up to which the sign-flip distribution is computed exactly."""
 
 
@@ -26,7 +26,7 @@ def mcnemar(forgotten: float, gained: float) -> float:
     flips = forgotten + gained
     if flips == 0:
         return 1.0
-    return min(1.0, 2 * float(special.bdtr(min(forgotten, gained), flips, 0.5)))
+    return min(1.0, 2 * float(special.bdtr(min(forgotten, gained), round(flips), 0.5)))
 
 
 def sign_flip(change: ArrayLike, counts: ArrayLike, unit: int = 1) -> float:
@@ -46,17 +46,20 @@ def sign_flip(change: ArrayLike, counts: ArrayLike, unit: int = 1) -> float:
     size = np.abs(steps)
     if not (count * size).any():
         return 1.0
+    if unit == 1:
+        return mcnemar(float(count[steps < 0].sum()), float(count[steps > 0].sum()))
     observed = abs(float((count * steps).sum()))
     reach = int((count * size).sum())
     if reach > _EXACT_STEPS:
         z = observed / np.sqrt((count * size.astype(float) ** 2).sum())
         return float(2 * special.ndtr(-z))
-    angles = 2 * np.pi * np.arange(2 * reach + 1) / (2 * reach + 1)
+    size_of_lattice = 2 ** (2 * reach + 1).bit_length()
+    angles = 2 * np.pi * np.arange(size_of_lattice) / size_of_lattice
     transform = np.ones_like(angles)
     for step in np.unique(size[size > 0]):
         transform *= np.cos(step * angles) ** count[size == step].sum()
     pmf = np.fft.ifft(transform).real
-    centred = np.concatenate([pmf[reach + 1 :], pmf[: reach + 1]])
+    centred = np.concatenate([pmf[-reach:], pmf[: reach + 1]])
     extreme = np.abs(np.arange(-reach, reach + 1)) >= observed - 1e-9
     return float(np.clip(centred[extreme].sum(), 0, 1))
 
