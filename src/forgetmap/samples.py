@@ -74,15 +74,14 @@ def content_hash(*parts: object) -> int:
         >>> content_hash({"b": 1, "a": 2}) == content_hash({"a": 2, "b": 1})
         True
     """
-    digest = hashlib.blake2b(digest_size=8)
+    pieces = []
     for part in parts:
         if isinstance(part, str):
             kind, content = b"text", part.encode("utf-8", "surrogatepass")
         else:
             kind, content = b"json", _dump(part)
-        digest.update(b"%s %d " % (kind, len(content)))  # so that no two lists of parts look alike
-        digest.update(content)
-    return int.from_bytes(digest.digest(), "big")
+        pieces += [b"%s %d " % (kind, len(content)), content]  # no two lists of parts look alike
+    return int.from_bytes(hashlib.blake2b(b"".join(pieces), digest_size=8).digest(), "big")
 
 
 def wording_hash(question: str, options: Sequence[str], answer: str) -> int:
