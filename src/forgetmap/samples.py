@@ -11,6 +11,7 @@ import json
 import math
 import re
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -264,7 +265,7 @@ class Samples:
             return -1
         return sum(int(statistics.null_count) for statistics in found)
 
-    @property
+    @cached_property
     def models(self) -> list[str]:
         """The models in the table, in alphabetical order."""
         found: set[str] = set()

@@ -16,7 +16,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from forgetmap.errors import InputError
-from forgetmap.readers.common import STAMP, Run, brief, find_files, number_repeats, read_json
+from forgetmap.readers.common import (
+    STAMP,
+    Run,
+    brief,
+    file_name,
+    find_files,
+    number_repeats,
+    read_json,
+)
 from forgetmap.samples import (
     SCHEMA,
     THRESHOLD,
@@ -241,7 +249,7 @@ def _columns(details: Details, how: ReadOptions) -> dict[str, Any]:
     items = zip(details.queries, details.options, details.targets, by_likelihood, strict=True)
     columns: dict[str, Any] = {
         "item": [
-            content_hash(query, options if scored else [], targets) if query else None
+            content_hash(query, [options if scored else [], targets]) if query else None
             for query, options, targets, scored in items
         ],
         "item_ref": details.refs,
@@ -288,7 +296,9 @@ def _batch(
         "score": scores,
         "correct": pc.greater_equal(scores, THRESHOLD),
         "status": pc.if_else(pc.is_null(scores), "unscored", "ok"),
-        "source": [f"{file.name}:{row}" for row in range(1, rows + 1)],
+        "source": pc.binary_join_element_wise(
+            file_name(file), pa.array(range(1, rows + 1)).cast(pa.string()), ":"
+        ),
         **columns,
     }
     if metric != "acc":  # the softmax of the sums belongs to the plain pick
