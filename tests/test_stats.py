@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import proportion_confint
 
 from forgetmap.stats import intervals, power, tests
 
@@ -88,13 +87,6 @@ def test_the_detectable_change_shrinks_with_items_and_has_limits():
     assert sizes == sorted(sizes, reverse=True)
     assert power.minimum_detectable_effect(0, 0.1) == 1.0
     assert power.minimum_detectable_effect(3, 0.5) == 1.0
-
-
-@given(st.integers(1, 500), st.data())
-def test_wilson_agrees_with_statsmodels(n, data):
-    right = data.draw(st.integers(0, n))
-    expected = proportion_confint(right, n, method="wilson")
-    np.testing.assert_allclose(intervals.wilson(right, n), expected, atol=1e-9)
 
 
 def test_bootstrap_of_patterns_agrees_with_bootstrap_of_items():

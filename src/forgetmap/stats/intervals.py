@@ -167,17 +167,3 @@ def bca(
     ends = shift + np.array([-wide, wide])
     low, high = special.ndtr(shift + ends / (1 - lean * ends))
     return _quantiles(draws, float(low), float(high))
-
-
-def wilson(right: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval for a share; a plain check beside the others.
-
-    Example:
-        >>> [round(bound, 4) for bound in wilson(8, 10)]
-        [0.4902, 0.9433]
-    """
-    z = float(special.ndtri((1 + level) / 2))
-    share = right / n
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return float(centre - half), float(centre + half)
