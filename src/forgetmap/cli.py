@@ -5,13 +5,20 @@ Only typer is imported at the top; each command imports what it needs, so that `
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from forgetmap.cli_tools import (
+    Json,
+    Quiet,
+    check_outputs,
+    clear_errors,
+    make_folder,
+    progress,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from forgetmap.map import ForgettingMap
@@ -27,16 +34,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Json = Annotated[
-    Path | None,
-    typer.Option(
-        "--json",
-        readable=False,
-        metavar="FILE",
-        help="Also write the result as JSON; - for stdout.",
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Column = Annotated[
     list[str] | None,
     typer.Option(
@@ -150,10 +147,10 @@ def compare(
     from forgetmap.comparison import compare as run
     from forgetmap.gate import check_gate, parse_limit
 
-    with _clear_errors(), _progress(quiet, before, after) as tick:
+    with clear_errors(), progress(quiet, before, after) as tick:
         for limit in gate or []:
             parse_limit(limit)
-        _check_outputs([json, csv, latex, flips], [before, after])
+        check_outputs([json, csv, latex, flips], [before, after])
         result = run(
             before,
             after,
@@ -171,7 +168,7 @@ def compare(
             seed=seed,
             tick=tick,
         )
-    with _clear_errors():
+    with clear_errors():
         _write_outputs(result, json, csv, latex)
         gates = check_gate(result, gate or [])
     if not quiet and str(json) != "-":
@@ -194,21 +191,16 @@ def show(
 ) -> None:
     """Show what a log holds: harness, models, tasks, items, repeats, metrics, problems."""
     from forgetmap import terminal
-    from forgetmap.files import write_text
     from forgetmap.readers import ReadOptions
     from forgetmap.show import show as run
 
-    with _clear_errors(), _progress(quiet, path) as tick:
-        _check_outputs([json], [path])
+    with clear_errors(), progress(quiet, path) as tick:
+        check_outputs([json], [path])
         how = ReadOptions(columns=_pairs(column or [], "--column"), tick=tick)
         summary = run(path, model=model, how=how)
-    if str(json) == "-":
-        typer.echo(summary.model_dump_json(indent=2))
-        return
-    if json:
-        with _clear_errors():
-            write_text(json, summary.model_dump_json(indent=2) + "\n")
-    if not quiet:
+    with clear_errors():
+        write_json(json, summary.model_dump_json(indent=2))
+    if not quiet and str(json) != "-":
         terminal.print_log(summary, terminal.console())
 
 
@@ -239,13 +231,13 @@ def convert(
     from forgetmap.errors import InputError
     from forgetmap.readers import ReadOptions, every_eval_ever, read
 
-    with _clear_errors(), _progress(quiet, path) as tick:
+    with clear_errors(), progress(quiet, path) as tick:
         if to not in ("samples", "every-eval-ever"):
             raise InputError(f"--to {to}: known are samples, every-eval-ever")
         if to == "samples":
             if out.suffix != ".parquet":
                 raise InputError(f"{out}: the name must end in .parquet")
-            _check_outputs([out], [path])
+            check_outputs([out], [path])
         columns = _pairs(column or [], "--column")
         samples = read(path, ReadOptions(text=text, wording=True, columns=columns, tick=tick))
         if model is not None:
@@ -271,8 +263,8 @@ def demo(
     from forgetmap.comparison import demo as run
     from forgetmap.comparison import example_folder
 
-    with _clear_errors():
-        _make_folder(out)
+    with clear_errors():
+        make_folder(out)
         result = run(flips=out / "flips.csv")
         _write_outputs(result, out / "map.json", out / "map.csv", out / "map.tex")
     terminal.print_map(result, terminal.console())
@@ -294,37 +286,11 @@ def _write_outputs(
     from forgetmap import tables
     from forgetmap.files import write_text
 
-    if str(json) == "-":
-        typer.echo(result.to_json())
-    elif json:
-        result.write(json)
+    write_json(json, result.to_json())
     if csv:
         write_text(csv, tables.to_csv(result))
     if latex:
         write_text(latex, tables.to_latex(result))
-
-
-def _check_outputs(outputs: list[Path | None], inputs: list[Path]) -> None:
-    """Find what cannot be written, or must not be, before the long part begins."""
-    from forgetmap.errors import InputError
-    from forgetmap.files import check_writable
-
-    wanted = [path for path in outputs if path is not None and str(path) != "-"]
-    taken = {path.absolute() for path in inputs}
-    for path in wanted:
-        if path.absolute() in taken:
-            raise InputError(f"{path}: is read or written already; name another file")
-        taken.add(path.absolute())
-        check_writable(path)
-
-
-def _make_folder(path: Path) -> None:
-    from forgetmap.errors import InputError
-
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be made a folder ({error.strerror})") from error
 
 
 def _pairs(options: list[str], flag: str) -> dict[str, str]:
@@ -343,43 +309,3 @@ def _metrics(options: list[str]) -> dict[str, str] | str | None:
     if len(options) == 1 and "=" not in options[0]:
         return options[0]
     return _pairs(options, "--metric") or None
-
-
-@contextmanager
-def _clear_errors() -> Iterator[None]:
-    """Turn bad input into one line on stderr and an exit code; a traceback is for bugs only."""
-    from forgetmap.errors import InputError, WithheldError
-
-    try:
-        yield
-    except InputError as error:
-        _fail(str(error), 2)
-    except WithheldError as error:
-        _fail(str(error), 3)
-    except KeyboardInterrupt:
-        _fail("interrupted", 130)
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    from forgetmap.terminal import clean
-
-    typer.echo(f"forgetmap: {clean(message, 600)}", err=True)
-    raise typer.Exit(code)
-
-
-@contextmanager
-def _progress(quiet: bool, *paths: Path) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr while logs are read, if somebody is there to see it."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda _bytes: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
-
-    from forgetmap.readers import size_of
-
-    total = sum(size_of(path) for path in paths if path.exists())
-    columns = ("reading", BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=total)
-        yield lambda count: bar.advance(task, count)

@@ -30,8 +30,11 @@ SCHEMA_VERSION = 1
 THRESHOLD = 0.5
 """A score at or above it counts as correct, unless the user says otherwise."""
 
-STATUSES = ("ok", "no_answer", "truncated", "refused", "error", "unscored")
-"""`error` and `unscored` carry no score: a value that failed is never a number."""
+STATUSES = (
+    *("ok", "no_answer", "truncated", "refused", "error", "unscored"),
+    *("empty", "invalid_gold", "judge_failed", "judge_unparsable"),  # of answers scored here
+)
+"""`error`, `unscored` and what failed in scoring carry no score: a failed value is no number."""
 
 TEXT_COLUMNS = ("prompt", "target", "answer", "response")
 """Untrusted text; stored apart in Parquet and read only when somebody looks at an item."""

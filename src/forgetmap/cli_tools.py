@@ -1,0 +1,99 @@
+"""What every command needs: clear errors, progress, outputs checked before the work begins.
+
+Only typer is imported at the top, so that `--help` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+Json = Annotated[
+    Path | None,
+    typer.Option(
+        "--json",
+        readable=False,
+        metavar="FILE",
+        help="Also write the result as JSON; - for stdout.",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+def check_outputs(outputs: list[Path | None], inputs: list[Path]) -> None:
+    """Find what cannot be written, or must not be, before the long part begins."""
+    from forgetmap.errors import InputError
+    from forgetmap.files import check_writable
+
+    wanted = [path for path in outputs if path is not None and str(path) != "-"]
+    taken = {path.absolute() for path in inputs}
+    for path in wanted:
+        if path.absolute() in taken:
+            raise InputError(f"{path}: is read or written already; name another file")
+        taken.add(path.absolute())
+        check_writable(path)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for results; one clear line if it cannot be."""
+    from forgetmap.errors import InputError
+
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be made a folder ({error.strerror})") from error
+
+
+def write_json(path: Path | None, text: str) -> None:
+    """Write JSON where `--json` said: to a file, to stdout for -, nowhere if not asked."""
+    from forgetmap.files import write_text
+
+    if str(path) == "-":
+        typer.echo(text)
+    elif path:
+        write_text(path, text + "\n")
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn bad input into one line on stderr and an exit code; a traceback is for bugs only."""
+    from forgetmap.errors import InputError, WithheldError
+
+    try:
+        yield
+    except InputError as error:
+        _fail(str(error), 2)
+    except WithheldError as error:
+        _fail(str(error), 3)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    from forgetmap.terminal import clean
+
+    typer.echo(f"forgetmap: {clean(message, 600)}", err=True)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def progress(quiet: bool, *paths: Path) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr while logs are read, if somebody is there to see it."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _bytes: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+    from forgetmap.readers import size_of
+
+    total = sum(size_of(path) for path in paths if path.exists())
+    columns = ("reading", BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=total)
+        yield lambda count: bar.advance(task, count)
