@@ -8,6 +8,7 @@ import tempfile
 import uuid
 import weakref
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -107,15 +108,19 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
     Memory stays bounded: a line beyond `MAX_LINE_BYTES` is refused.
     """
     with open_binary(path) as file:
-        number = 0
-        while line := file.readline(MAX_LINE_BYTES + 1):
-            number += 1
+        if file.read(len(_MARK)) != _MARK:
+            file.seek(0)
+        bounded = partial(file.readline, MAX_LINE_BYTES + 1)
+        for number, line in enumerate(iter(bounded, b""), 1):
             if len(line) > MAX_LINE_BYTES:
                 raise InputError(
                     f"{path}:{number}: the line is longer than {MAX_LINE_BYTES // 2**20} MiB; "
                     "this is not an evaluation log"
                 )
-            yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            yield number, line
+
+
+_MARK = b"\xef\xbb\xbf"
 
 
 def open_binary(path: Path) -> BinaryIO:

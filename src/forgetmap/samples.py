@@ -6,12 +6,12 @@ two logs can be paired whatever order or numbering their harness used.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,14 +78,15 @@ def content_hash(*parts: object) -> int:
         >>> content_hash({"b": 1, "a": 2}) == content_hash({"a": 2, "b": 1})
         True
     """
-    pieces = []
-    for part in parts:
+    content = b""
+    for part in parts:  # kind and length go before each, so that no two lists of parts look alike
         if isinstance(part, str):
-            kind, content = b"text", part.encode("utf-8", "surrogatepass")
+            text = part.encode("utf-8", "surrogatepass")
+            content += b"text %d %b" % (len(text), text)
         else:
-            kind, content = b"json", _dump(part)
-        pieces += [b"%s %d " % (kind, len(content)), content]  # no two lists of parts look alike
-    return int.from_bytes(hashlib.blake2b(b"".join(pieces), digest_size=8).digest(), "big")
+            text = _dump(part)
+            content += b"json %d %b" % (len(text), text)
+    return int.from_bytes(blake2b(content, digest_size=8).digest(), "big")
 
 
 def wording_hash(question: str, options: Sequence[str], answer: str) -> int:
@@ -315,18 +316,7 @@ def batches(rows: Iterable[dict[str, Any]], size: int = 8192) -> Iterator[pa.Rec
     """Turn dictionaries into record batches; fills `correct` and `status` from the score."""
     held: list[dict[str, Any]] = []
     for row in rows:
-        score = row.get("score")
-        if score is not None and math.isnan(score):  # no score; never a number
-            score = None
-        held.append(
-            {
-                **_DEFAULTS,
-                **row,
-                "score": score,
-                "correct": None if score is None else score >= THRESHOLD,
-                "status": row.get("status") or ("unscored" if score is None else "ok"),
-            }
-        )
+        held.append(row)
         if len(held) == size:
             yield _batch(held)
             held = []
@@ -335,17 +325,31 @@ def batches(rows: Iterable[dict[str, Any]], size: int = 8192) -> Iterator[pa.Rec
 
 
 def _batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    """Build a batch in Arrow's own code, which is many times quicker than going row by row."""
     try:
-        return pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+        table = pa.array(rows, _STRUCT)
     except UnicodeEncodeError:  # halves of characters, which Arrow cannot store
-        whole = [
-            {
-                name: value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-                for name, value in row.items()
-            }
-            for row in rows
-        ]
-        return pa.RecordBatch.from_pylist(whole, schema=SCHEMA)
+        table = pa.array([_storable(row) for row in rows], _STRUCT)
+    columns = dict(zip(SCHEMA.names, table.flatten(), strict=True))
+    for name, default in _DEFAULTS.items():
+        columns[name] = pa.compute.fill_null(columns[name], default)
+    score = columns["score"]
+    none = pa.scalar(None, pa.float64())
+    columns["score"] = score = pa.compute.if_else(pa.compute.is_nan(score), none, score)
+    columns["correct"] = pa.compute.greater_equal(score, THRESHOLD)
+    told = pa.compute.if_else(pa.compute.is_null(score), "unscored", "ok")
+    columns["status"] = pa.compute.coalesce(columns["status"], told)
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=SCHEMA)
+
+
+_STRUCT = pa.struct([pa.field(column.name, column.type) for column in SCHEMA])
+
+
+def _storable(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+        for name, value in row.items()
+    }
 
 
 def _parse_meta(path: Path, raw: bytes) -> Meta:

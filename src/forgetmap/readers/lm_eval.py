@@ -161,6 +161,8 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     left_out: set[str] = set()
     seen: Counter[Any] = Counter()
+    run_columns = {"model": run.model, "run": run.stamp, "task": run.task}
+    name, first = file.name, repeat * _MOST_REPEATS
     for line, record in json_lines(file, how, warnings):
         try:
             if "filter" not in record:  # before 0.4.7 a repeated doc_id means the next filter
@@ -168,23 +170,22 @@ def _rows(
                 seen[record["doc_id"]] += 1
                 record["filter"] = filters[nth] if nth < len(filters) else _unnamed_filter(nth)
             item = _item(record, how)
-            scores = dict(_scores(record, left_out))
+            scores = _scores(record, left_out)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
             raise InputError(f"{file}:{line}: not an lm-eval sample ({reason})") from error
-        for (metric, index), score in scores.items():
-            yield {
-                "model": run.model,
-                "run": run.stamp,
-                "task": run.task,
-                "metric": metric,
-                "repeat": repeat * _MOST_REPEATS + index,
-                "score": score,
-                "source": f"{file.name}:{line}",
-                **item,
-                **_metric_view(metric, score, item),
-                "answer": item["answer"] if how.text else None,
-            }
+        item |= run_columns
+        item["source"] = f"{name}:{line}"
+        for metric, index, score in scores:
+            row = {**item, "metric": metric, "score": score, "repeat": first + index}
+            # Chance and the option's probability belong to a plain pick among k options.
+            if metric != "acc":
+                row["gold_probability"] = None
+            if score not in (0.0, 1.0, None):
+                row["k"] = row["gold_probability"] = None
+            if score != 0.0:  # an answer that was not found can only have been counted as wrong
+                row["status"] = None
+            yield row
     warnings.extend(
         f"{run.task}: metric {metric!r} is not a score of single items and was left out"
         for metric in sorted(left_out)
@@ -203,59 +204,49 @@ def _item(record: dict[str, Any], how: ReadOptions) -> dict[str, Any]:
         "item": content_hash(doc, target) if doc else _stored_hash(record),
         "item_ref": str(record["doc_id"]),
         "k": _option_count(doc, likelihoods),
-        "prompt_hash": content_hash(record["prompt_hash"]) if record.get("prompt_hash") else None,
-        "gold_probability": _gold_probability(record, likelihoods, target),
-        "answer": _answer(record, likelihoods),
+        "prompt_hash": _short_hash(record.get("prompt_hash")),
     }
+    if likelihoods:
+        item["gold_probability"] = _gold_probability(record, likelihoods, target)
+    elif _first(record.get("filtered_resps")) in ("", _INVALID):
+        item["status"] = "no_answer"
     if how.wording:
         item["wording"] = _wording(doc, target, record)
     if how.text:
         arguments = _arguments(record)
         item["prompt"] = str(arguments[0][0]) if arguments else None
         item["target"] = target
+        item["answer"] = _answer(record, likelihoods)
         item["response"] = None if likelihoods else str(_first(record.get("resps")))
     return item
 
 
-def _metric_view(metric: str, score: float | None, item: dict[str, Any]) -> dict[str, Any]:
-    """Adjust what depends on the metric: chance and option probability belong to a plain pick."""
-    view: dict[str, Any] = {}
-    if metric != "acc":
-        view["gold_probability"] = None
-    if score not in (0.0, 1.0, None):  # a degree, not a pick among k options
-        view |= {"k": None, "gold_probability": None}
-    if score == 0.0 and item["answer"] in ("", _INVALID):
-        view["status"] = "no_answer"
-    return view
-
-
-def _scores(
-    record: dict[str, Any], left_out: set[str]
-) -> Iterator[tuple[tuple[str, int], float | None]]:
-    """Yield ((metric, repeat within the run), score); a filter joins the metric's name."""
+def _scores(record: dict[str, Any], left_out: set[str]) -> list[tuple[str, int, float | None]]:
+    """List (metric, repeat within the run, score); a filter joins the metric's name."""
     names = record.get("metrics") or [key for key in record if key not in _FIELDS]
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError("metrics must be a list of names")
     suffix = record.get("filter", "none")
     per_repeat = record.get("scores_per_repeat") or {}
+    scores: dict[tuple[str, int], float | None] = {}
     for name in names:
+        if not isinstance(name, str):
+            raise ValueError("metrics must be a list of names")
         metric = name if suffix == "none" else f"{name},{suffix}"
-        for index, value in enumerate(per_repeat.get(name) or ()):
-            yield (metric, index), _number(metric, value)
-        if name in per_repeat:
-            continue
         value = record.get(name)
-        if isinstance(value, list):
-            # IFEval scores each instruction of an item; its share is a score of the item.
-            # Other lists are ingredients of corpus statistics (F1, BLEU, perplexity).
-            if not value or not all(isinstance(part, bool) for part in value):
-                left_out.add(name)
-                continue
-            value = sum(value) / len(value)
+        if name in per_repeat:
+            for index, one in enumerate(per_repeat[name] or ()):
+                scores[metric, index] = _number(metric, one)
+        elif type(value) is float and math.isfinite(value):
+            scores[metric, 0] = value
         elif isinstance(value, dict) or name == "bypass":
             left_out.add(name)
-            continue
-        yield (metric, 0), _number(metric, value)
+        elif not isinstance(value, list):
+            scores[metric, 0] = _number(metric, value)
+        elif value and all(isinstance(part, bool) for part in value):
+            # IFEval scores each instruction of an item; its share is a score of the item.
+            scores[metric, 0] = sum(value) / len(value)
+        else:  # ingredients of corpus statistics (F1, BLEU, perplexity)
+            left_out.add(name)
+    return [(metric, index, score) for (metric, index), score in scores.items()]
 
 
 def _number(metric: str, value: Any) -> float | None:
@@ -263,6 +254,14 @@ def _number(metric: str, value: Any) -> float | None:
         return number(value)
     except ValueError as error:
         raise ValueError(f"{metric} {error}") from error
+
+
+def _short_hash(stored: Any) -> int | None:
+    """The first 64 bits of a hash that the harness stored as hexadecimal text."""
+    try:
+        return int.from_bytes(bytes.fromhex(stored[:16]), "big") if stored else None
+    except ValueError:
+        return content_hash(stored)
 
 
 def _stored_hash(record: dict[str, Any]) -> int | None:
@@ -288,12 +287,16 @@ def _first(nested: Any) -> Any:
 
 def _likelihoods(record: dict[str, Any]) -> list[float]:
     """Log-likelihoods of the options, where the item was scored by them; numbers come as text."""
-    answers = record.get("filtered_resps") or []
-    if len(answers) < 2 or not all(isinstance(a, list) and len(a) == 2 for a in answers):
-        return []
-    if not all(str(flag) in ("True", "False") for _, flag in answers):
-        return []
-    return [float(value) for value, _ in answers]
+    found = []
+    for answer in record.get("filtered_resps") or ():
+        if type(answer) is not list or len(answer) != 2 or answer[1] not in _FLAGS:
+            return []
+        found.append(float(answer[0]))
+    return found if len(found) > 1 else []
+
+
+_FLAGS = ("True", "False", True, False)
+"""Whether the option is what the model would have said by itself."""
 
 
 def _options(doc: Any) -> list[Any]:
@@ -331,20 +334,24 @@ def _gold_probability(
     record: dict[str, Any], likelihoods: list[float], target: str
 ) -> float | None:
     """Softmax probability of the right option among the options."""
-    if not likelihoods:
+    gold = _gold_index(record, target)
+    if gold is None:
         return None
-    continuations = [str(request[1]).strip() for request in _arguments(record) if len(request) > 1]
-    if re.fullmatch(r"\s*[0-9]{1,4}\s*", target):
-        gold = int(target)
-    elif target.strip() in continuations:
-        gold = continuations.index(target.strip())
-    else:
-        return None
-    if gold >= len(likelihoods) or not all(math.isfinite(value) for value in likelihoods):
+    if gold >= len(likelihoods) or not math.isfinite(sum(likelihoods)):
         return None
     top = max(likelihoods)
     weights = [math.exp(value - top) for value in likelihoods]
     return weights[gold] / sum(weights)
+
+
+def _gold_index(record: dict[str, Any], target: str) -> int | None:
+    if _INDEX.fullmatch(target):
+        return int(target)
+    continuations = [str(request[1]).strip() for request in _arguments(record) if len(request) > 1]
+    return continuations.index(target.strip()) if target.strip() in continuations else None
+
+
+_INDEX = re.compile(r"\s*[0-9]{1,4}\s*")
 
 
 def _answer(record: dict[str, Any], likelihoods: list[float]) -> str | None:
