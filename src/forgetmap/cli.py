@@ -59,16 +59,10 @@ def _root(
 @app.command()
 def compare(
     before: Annotated[
-        Path,
-        typer.Argument(
-            readable=False, metavar="BEFORE", help="Log of the model before: file or folder."
-        ),
+        str, typer.Argument(metavar="BEFORE", help="Log of the model before: file or folder.")
     ],
     after: Annotated[
-        Path,
-        typer.Argument(
-            readable=False, metavar="AFTER", help="Log of the model after post-training."
-        ),
+        str, typer.Argument(metavar="AFTER", help="Log of the model after post-training.")
     ],
     before_model: Annotated[
         str | None,
@@ -98,6 +92,13 @@ def compare(
     identity: Annotated[
         str, typer.Option(metavar="content|index", help="Pair items by content, or by their ids.")
     ] = "content",
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="duckdb|spark",
+            help="What pairs the items; spark reads Samples Parquet from wherever Spark can.",
+        ),
+    ] = "duckdb",
     column: Column = None,
     gate: Annotated[
         list[str] | None,
@@ -147,10 +148,10 @@ def compare(
     from forgetmap.comparison import compare as run
     from forgetmap.gate import check_gate, parse_limit
 
-    with clear_errors(), progress(quiet, before, after) as tick:
+    with clear_errors(), progress(quiet, Path(before), Path(after)) as tick:
         for limit in gate or []:
             parse_limit(limit)
-        check_outputs([json, csv, latex, flips], [before, after])
+        check_outputs([json, csv, latex, flips], [Path(before), Path(after)])
         result = run(
             before,
             after,
@@ -161,6 +162,7 @@ def compare(
             threshold=threshold,
             margin=margin,
             identity=identity,  # type: ignore[arg-type]  # checked by the library
+            engine=engine,
             columns=_pairs(column or [], "--column"),
             compat=compat,
             flips=flips,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from forgetmap.pairing import Identity, Pairs
 
+AnySamples = TypeVar("AnySamples", bound=Samples)
 _EXAMPLE = "examples/smollm2-airports"
 
 
@@ -39,9 +40,12 @@ def compare(
     threshold: float = THRESHOLD,
     margin: float = 0.02,
     identity: Identity = "content",
+    engine: str = "duckdb",
     columns: Mapping[str, str] | None = None,
     compat: str | None = None,
     flips: str | Path | None = None,
+    report: str | Path | None = None,
+    save: str | Path | None = None,
     draws: int = 10_000,
     seed: int = 0,
     tick: Callable[[int], None] | None = None,
@@ -58,9 +62,12 @@ def compare(
         threshold: Score from which an answer counts as correct.
         margin: Change of accuracy, and share forgotten, that would matter to you.
         identity: `content`, or `index` to pair by the harness's own ids.
+        engine: `duckdb`, or `spark` for Samples Parquet in a lake that outgrew one machine.
         columns: For plain tables, what forgetmap needs -> the column's name.
         compat: `post-forget` adds the table of the published pipeline.
         flips: Write the items that changed to this CSV, JSONL or Parquet file.
+        report: Write the map as one HTML file to look at and send around.
+        save: Write the comparison to this folder, for `forgetmap serve`.
         draws: Bootstrap draws.
         seed: Seed of the draws.
         tick: Called with the number of bytes just read.
@@ -77,23 +84,32 @@ def compare(
     _check_options(threshold, margin, draws, seed, compat)
     if identity not in ("content", "index"):
         raise InputError(f"--identity {identity}: must be content or index")
+    if engine not in ("duckdb", "spark"):
+        raise InputError(f"--engine {engine}: must be duckdb or spark")
+    if engine == "spark" and compat:
+        raise InputError("--compat reads whole logs; it works with --engine duckdb only")
     check_columns(columns or {})
     if flips is not None:
         check_suffix(flips)
     categories = task_map if isinstance(task_map, TaskMap | None) else TaskMap.load(task_map)
     how = ReadOptions(
-        text=flips is not None or compat is not None,
+        text=any(found is not None for found in (flips, report, save, compat)),
         columns=columns or {},
         tick=tick or (lambda _bytes: None),
     )
     sources = ((before, before_model, "before"), (after, after_model, "after"))
-    sides = [_load(source, model, side, how) for source, model, side in sources]
-    if sides[0].meta.harness != sides[1].meta.harness:
-        sides = [
-            _load(source, model, side, replace(how, wording=True))
-            for source, model, side in sources
-        ]
-    pairs = pair(*sides, metric=metric, threshold=threshold, identity=identity)
+    if engine == "spark":
+        from forgetmap import spark
+
+        lakes = [_only(spark.Lake(str(source)), model, side) for source, model, side in sources]
+        sides: list[Samples] = [*lakes]
+        pairs = spark.pair(*lakes, metric=metric, threshold=threshold, identity=identity)
+    else:
+        sides = [_only(_load(source, how), model, side) for source, model, side in sources]
+        if sides[0].meta.harness != sides[1].meta.harness:
+            how = replace(how, wording=True)
+            sides = [_only(_load(source, how), model, side) for source, model, side in sources]
+        pairs = pair(*sides, metric=metric, threshold=threshold, identity=identity)
     if categories:
         _apply(categories, pairs)
     result = build_map(
@@ -109,6 +125,14 @@ def compare(
         result = result.model_copy(update={"compat": table})
     if flips:
         write_flips(pairs, flips)
+    if report:
+        from forgetmap.report import write_report
+
+        write_report(result, pairs, report)
+    if save:
+        from forgetmap.report import save_comparison
+
+        save_comparison(result, pairs, save)
     return result
 
 
@@ -188,8 +212,11 @@ def _check_options(
         raise InputError(f"--compat {compat}: known are {', '.join(published.PROTOCOLS)}")
 
 
-def _load(source: str | Path | Samples, model: str | None, side: str, how: ReadOptions) -> Samples:
-    samples = source if isinstance(source, Samples) else read(source, how)
+def _load(source: str | Path | Samples, how: ReadOptions) -> Samples:
+    return source if isinstance(source, Samples) else read(source, how)
+
+
+def _only(samples: AnySamples, model: str | None, side: str) -> AnySamples:
     try:
         return samples.only(model)
     except InputError as error:

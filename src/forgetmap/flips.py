@@ -44,7 +44,7 @@ def write_flips(pairs: Pairs, path: str | Path) -> int:
     """Write the items whose outcome changed; returns how many."""
     check_suffix(path)
     with replacing(path) as temporary:
-        return _WRITERS[Path(path).suffix](temporary, _with_causes(pairs.flips()))
+        return _WRITERS[Path(path).suffix](temporary, with_causes(pairs.flips()))
 
 
 def check_suffix(path: str | Path) -> None:
@@ -53,7 +53,7 @@ def check_suffix(path: str | Path) -> None:
         raise InputError(f"--flips {path}: the name must end in {', '.join(_WRITERS)}")
 
 
-def _with_causes(stream: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def with_causes(stream: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Add the cause of a loss where the log's own status already tells it."""
     for batch in stream:
         lost = (name == "forgotten" for name in batch["transition"].to_pylist())

@@ -77,7 +77,7 @@ class Pairs:
     conflicts: list[tuple[str, str]] = field(default_factory=list)
     """(task, the harness's id) of items whose content differs between the sides."""
     warnings: list[str] = field(default_factory=list)
-    engine: _Engine | None = field(default=None, repr=False)
+    engine: Engine | None = field(default=None, repr=False)
 
     def flips(self) -> Iterable[pa.RecordBatch]:
         """Stream the items whose outcome changed, with both answers.
@@ -88,6 +88,12 @@ class Pairs:
         if self.engine is None:
             raise InputError("these pairs were not made from logs; there are no items to list")
         return self.engine.flips()
+
+    def unchanged(self) -> Iterable[pa.RecordBatch]:
+        """Stream the compared items whose outcome stayed the same, without their text."""
+        if self.engine is None:
+            raise InputError("these pairs were not made from logs; there are no items to list")
+        return self.engine.unchanged()
 
 
 def pair(
@@ -114,7 +120,7 @@ def pair(
         >>> pairs.coverage.matched, int(pairs.patterns.n[pairs.patterns.change < 0].sum())
         (4, 1)
     """
-    return _Engine(before, after, metric, threshold, identity).pairs()
+    return Engine(before, after, metric, threshold, identity).pairs()
 
 
 @dataclass
@@ -128,8 +134,13 @@ class _Task:
     repeats: int
 
 
-class _Engine:
-    """One DuckDB connection with both sides in it."""
+class Engine:
+    """One DuckDB connection with both sides in it; `forgetmap.spark` puts Spark in its place."""
+
+    hashed_reference = "hash(item_ref)"
+    """SQL that makes a pairing key of the harness's id."""
+    integer = "BIGINT"
+    """Type of the whole multiples that are summed."""
 
     def __init__(
         self,
@@ -140,11 +151,8 @@ class _Engine:
         identity: Identity,
     ) -> None:
         self.threshold = float(threshold)
-        self.connection = duckdb.connect()
-        self.connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        spill = _quoted([str(temporary_folder(self))])
-        self.connection.execute(f"SET temp_directory = {spill}")
-        self.connection.execute("SET preserve_insertion_order = false")
+        self.identity = identity
+        self._connect()
         self.samples = {"before": before, "after": after}
         for side, samples in self.samples.items():
             self._add_source(side, samples)
@@ -156,6 +164,13 @@ class _Engine:
         self.by_wording = self._tasks_by_wording() if self.across else set()
 
     # --- sources -------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        self.connection = duckdb.connect()
+        self.connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+        spill = _quoted([str(temporary_folder(self))])
+        self.connection.execute(f"SET temp_directory = {spill}")
+        self.connection.execute("SET preserve_insertion_order = false")
 
     def _add_source(self, side: str, samples: Samples) -> None:
         if isinstance(samples.data, Path):
@@ -218,6 +233,7 @@ class _Engine:
 
     @property
     def tasks(self) -> set[str]:
+        """The tasks that are compared."""
         return set(self.metrics["before"])
 
     def _tasks_by_index(self, identity: Identity) -> set[str]:
@@ -243,7 +259,7 @@ class _Engine:
                 for (task,) in self._query(
                     f"""SELECT task FROM {side}_rows GROUP BY task
                         HAVING count(wording) = count(*) AND count(DISTINCT wording)
-                               = count(DISTINCT coalesce(item, hash(item_ref)))"""
+                               = count(DISTINCT coalesce(item, {self.hashed_reference}))"""
                 )
             }
             for side in self.samples
@@ -254,11 +270,13 @@ class _Engine:
         return tasks
 
     def _query(self, sql: str) -> Rows:
+        """Run a query in DuckDB's SQL."""
         return query(self.connection, sql, list(self.samples.values()))
 
     # --- the join ------------------------------------------------------------------------------
 
     def pairs(self) -> Pairs:
+        """Join the two sides and count."""
         self.repeated = any(
             self.inventory[side][key].repeats > 1
             for side in self.samples
@@ -288,29 +306,35 @@ class _Engine:
                    count(*) FILTER ({right}) AS correct, max(k) AS k, min(cluster) AS cluster,
                    round(avg(probability), 12) AS probability
             FROM (SELECT task, key, repeat, count(*) AS copies,
-                         arg_min(score, (item_ref, score)) AS score, max(k) AS k,
-                         min(cluster) AS cluster,
-                         arg_min(gold_probability, (item_ref, gold_probability)) AS probability
+                         arg_min(score, (item_ref, score)) FILTER (score IS NOT NULL) AS score,
+                         max(k) AS k, min(cluster) AS cluster,
+                         arg_min(gold_probability, (item_ref, gold_probability))
+                             FILTER (gold_probability IS NOT NULL) AS probability
                   FROM ({rows}) GROUP BY task, key, repeat)
             GROUP BY task, key"""
 
     def _rows(self, side: str, more: str = "") -> str:
         """SQL for the rows of one side in the chosen metrics, with their pairing key."""
-        key = "item"
-        if self._count("with_content", side) < self._count("rows", side):
-            key = "coalesce(item, hash(item_ref))"
-        if self.by_index == self.tasks:
-            key = "hash(item_ref)"
-        elif self.by_index:
-            key = f"CASE WHEN task IN ({_quoted(self.by_index)}) THEN hash(item_ref) ELSE {key} END"
-        if self.by_wording:
-            key = f"CASE WHEN task IN ({_quoted(self.by_wording)}) THEN wording ELSE {key} END"
         item_ref = "item_ref," if self.repeated or more else ""
         repeat = "repeat," if self.repeated or more else ""
-        return f"""SELECT task, {key} AS key, {item_ref} {repeat} {more} score, k,
+        return f"""SELECT task, {self._key(side)} AS key, {item_ref} {repeat} {more} score, k,
                           {"cluster" if self._count("with_cluster", side) else "NULL AS cluster"},
                           {"gold_probability" if self._soft else "NULL AS gold_probability"}
                    FROM {side}_rows {self._where(side)}"""
+
+    def _key(self, side: str) -> str:
+        """SQL for what identifies an item within its task."""
+        key = "item"
+        if self._count("with_content", side) < self._count("rows", side):
+            key = f"coalesce(item, {self.hashed_reference})"
+        if self.by_index == self.tasks:
+            key = self.hashed_reference
+        elif self.by_index:
+            key = f"""CASE WHEN task IN ({_quoted(self.by_index)}) THEN {self.hashed_reference}
+                           ELSE {key} END"""
+        if self.by_wording:
+            key = f"CASE WHEN task IN ({_quoted(self.by_wording)}) THEN wording ELSE {key} END"
+        return key
 
     def _where(self, side: str) -> str:
         """Keep to the chosen task and metric; nothing to do where a log holds nothing else."""
@@ -335,43 +359,48 @@ class _Engine:
         return f"""({self._side("before")}) b FULL JOIN ({self._side("after")}) a
                    ON b.task = a.task AND b.key = a.key"""
 
-    def _bucket(self) -> str:
-        """SQL for the cluster bucket of a joined item."""
+    def _buckets(self) -> tuple[str, str]:
+        """SQL for the cluster bucket of a joined item, and for the join that finds it."""
         if not self._count("with_cluster", "before", "after"):
-            return "-1"
-        self.connection.execute(
-            f"""CREATE OR REPLACE TEMP TABLE clusters AS
-                SELECT task, cluster, (dense_rank() OVER (PARTITION BY task ORDER BY cluster) - 1)
+            return "-1", ""
+        self._keep(
+            "clusters",
+            f"""SELECT task, cluster, (dense_rank() OVER (PARTITION BY task ORDER BY cluster) - 1)
                        % {CLUSTER_BUCKETS} AS bucket
                 FROM (SELECT task, cluster FROM before_rows UNION SELECT task, cluster
-                      FROM after_rows) WHERE cluster IS NOT NULL"""
+                      FROM after_rows) WHERE cluster IS NOT NULL""",
         )
-        found = """(SELECT any_value(bucket) FROM clusters c
-                    WHERE c.task = b.task AND c.cluster = coalesce(b.cluster, a.cluster))"""
-        return f"coalesce({found}, hash(b.key) % {CLUSTER_BUCKETS})::INT"
+        join = """LEFT JOIN clusters c ON c.task = coalesce(b.task, a.task)
+                                      AND c.cluster = coalesce(b.cluster, a.cluster)"""
+        return f"coalesce(c.bucket, abs(b.key % {CLUSTER_BUCKETS}), -1)::INT", join
+
+    def _keep(self, name: str, sql: str) -> None:
+        """Keep the result of a query under a name, for the queries that follow."""
+        self._query(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
 
     def _histogram(self) -> Rows:
+        bucket, clusters = self._buckets()
         sums = ", ".join(
-            f"sum((power({value}, {degree}) * {_SCALE})::BIGINT)"
+            f"sum(round(power({value}, {degree}) * {_SCALE})::{self.integer})"
             for value in ("forgotten", "gained")
             for degree in (1, 2, 3)
         )
         soft = f"count(change), {sums}" if self._soft else "0, 0, 0, 0, 0, 0, 0"
-        return self._query(
+        rows = self._query(
             f"""SELECT task, k, bucket, runs_before, right_before, runs_after, right_after,
                        count(*), sum(copies), {soft}
                 FROM (SELECT *, (change * change + change) / 2 AS forgotten,
                              (change * change - change) / 2 AS gained
                       FROM (SELECT coalesce(b.task, a.task) AS task, coalesce(b.k, a.k) AS k,
-                                   {self._bucket()} AS bucket,
+                                   {bucket} AS bucket,
                                    b.runs AS runs_before, b.correct AS right_before,
                                    a.runs AS runs_after, a.correct AS right_after,
                                    coalesce(b.copies, 0) + coalesce(a.copies, 0) AS copies,
                                    b.probability - a.probability AS change
-                            FROM {self._joined()}))
-                GROUP BY task, k, bucket, runs_before, right_before, runs_after, right_after
-                ORDER BY ALL"""
+                            FROM {self._joined()} {clusters}))
+                GROUP BY task, k, bucket, runs_before, right_before, runs_after, right_after"""
         )
+        return sorted(rows, key=lambda row: [(value is not None, value) for value in row[:7]])
 
     def _has_duplicates(self, rows: Rows) -> bool:
         """A key that stands twice on one side multiplies the joined rows; count to find out."""
@@ -444,18 +473,20 @@ class _Engine:
                 WHERE ref IS NOT NULL"""
         )
 
+    def _flipped(self) -> str:
+        """SQL for the keys of the items whose outcome changed."""
+        return f"""SELECT b.task AS task, b.key AS key, coalesce(b.k, a.k) AS k,
+                          b.correct / b.runs AS before, a.correct / a.runs AS after
+                   FROM {self._joined()}
+                   WHERE b.runs > 0 AND a.runs > 0 AND b.correct / b.runs <> a.correct / a.runs"""
+
     def flips(self) -> Iterable[pa.RecordBatch]:
+        """Stream the items whose outcome changed, with both answers."""
         columns = ("item", "item_ref", "status", "target", "answer", "response", "prompt")
         order = "(repeat, item_ref, score, answer, response, prompt)"  # whatever the order of rows
         shown = f"""arg_min({{{", ".join(f"'{name}': {name}" for name in columns)}}}, {order})
                     FILTER ((score >= {self.threshold!r}) = shows) AS shown"""
-        self._query(
-            f"""CREATE OR REPLACE TEMP TABLE flipped AS
-                SELECT b.task AS task, b.key AS key, coalesce(b.k, a.k) AS k,
-                       b.correct / b.runs AS before, a.correct / a.runs AS after
-                FROM {self._joined()}
-                WHERE b.runs > 0 AND a.runs > 0 AND b.correct / b.runs <> a.correct / a.runs"""
-        )
+        self._keep("flipped", self._flipped())
         sides = {
             side: f"""SELECT task, key, unnest(shown) FROM (SELECT task, key, {shown} FROM (
                       SELECT r.*, f.before {sign} f.after AS shows
@@ -464,9 +495,9 @@ class _Engine:
             for side, sign in (("before", ">"), ("after", "<"))
         }
         # The list is made at once, in DuckDB's own memory, so that damage shows here.
-        self._query(
-            f"""CREATE OR REPLACE TEMP TABLE listed AS
-                SELECT f.task AS task, coalesce(printf('%016x', b.item), b.item_ref) AS item,
+        self._keep(
+            "listed",
+            f"""SELECT f.task AS task, coalesce(printf('%016x', b.item), b.item_ref) AS item,
                        b.item_ref AS item_ref, f.k AS k,
                        if(f.before > f.after, 'forgotten', 'gained') AS transition,
                        f.before AS before, f.after AS after, b.target AS target,
@@ -475,13 +506,27 @@ class _Engine:
                        b.prompt AS prompt_before, a.prompt AS prompt_after,
                        b.response AS response_before, a.response AS response_after
                 FROM flipped f JOIN ({sides["before"]}) b USING (task, key)
-                     JOIN ({sides["after"]}) a USING (task, key)"""
+                     JOIN ({sides["after"]}) a USING (task, key)""",
         )
         order = "ORDER BY task, before - after DESC, item"
         listed: Iterable[pa.RecordBatch] = self.connection.sql(
             f"FROM listed {order}"
         ).to_arrow_reader(8192)
         return listed
+
+    def unchanged(self) -> Iterable[pa.RecordBatch]:
+        """Stream the compared items whose outcome stayed the same, without their text."""
+        refs = f"""SELECT task, key, min(item) AS item, min(item_ref) AS item_ref
+                   FROM ({self._rows("before", "item,")}) GROUP BY task, key"""
+        stream: Iterable[pa.RecordBatch] = self.connection.sql(
+            f"""SELECT b.task AS task, coalesce(printf('%016x', r.item), r.item_ref) AS item,
+                       r.item_ref AS item_ref, coalesce(b.k, a.k) AS k,
+                       if(b.correct > 0, 'retained', 'never') AS transition,
+                       b.correct / b.runs AS before, a.correct / a.runs AS after
+                FROM {self._joined()} JOIN ({refs}) r ON r.task = b.task AND r.key = b.key
+                WHERE b.runs > 0 AND a.runs > 0 AND b.correct / b.runs = a.correct / a.runs"""
+        ).to_arrow_reader(8192)
+        return stream
 
 
 def query(connection: duckdb.DuckDBPyConnection, sql: str, sources: list[Samples]) -> Rows:

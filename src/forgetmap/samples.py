@@ -7,13 +7,13 @@ two logs can be paired whatever order or numbering their harness used.
 from __future__ import annotations
 
 import json
-import math
 import re
+from copy import copy
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 import pyarrow as pa
@@ -61,7 +61,7 @@ SCHEMA = pa.schema(
     ]
 )
 
-_META_KEY = b"forgetmap"
+META_KEY = b"forgetmap"
 _ROW_GROUP = 131_072
 _SPILL_BYTES = 256 * 2**20
 
@@ -198,10 +198,10 @@ class Samples:
         """Open a Samples Parquet file; nothing but its footer is read."""
         path = Path(path)
         schema = parquet_schema(path)
-        raw = (schema.metadata or {}).get(_META_KEY)
+        raw = (schema.metadata or {}).get(META_KEY)
         if raw is None:
             raise InputError(f"{path}: is not a forgetmap Samples file (no forgetmap metadata)")
-        meta = _parse_meta(path, raw)
+        meta = parse_meta(path, raw)
         for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True):
             if name not in schema.names:
                 raise InputError(f"{path}: lacks the column {name!r}; convert it again")
@@ -214,7 +214,7 @@ class Samples:
     def write(self, path: str | Path) -> None:
         """Write a Samples Parquet file, atomically."""
         meta = json.dumps({"schema_version": SCHEMA_VERSION, **asdict(self.meta)}).encode()
-        schema = SCHEMA.with_metadata({_META_KEY: meta})
+        schema = SCHEMA.with_metadata({META_KEY: meta})
         with (
             replacing(path) as temporary,
             pq.ParquetWriter(temporary, schema, compression="zstd") as writer,
@@ -279,7 +279,7 @@ class Samples:
             raise InputError("a row of the log lacks its 'model'; convert it again")
         return sorted(found)
 
-    def only(self, model: str | None) -> Samples:
+    def only(self, model: str | None) -> Self:
         """Choose one model; with None the table must hold exactly one."""
         models = self.models
         listed = ", ".join(name if len(name) <= 60 else f"{name[:59]}…" for name in models[:20])
@@ -293,7 +293,8 @@ class Samples:
             return self
         if model not in models:
             raise InputError(f"no model {model!r} in the log; it holds: {listed}")
-        chosen = Samples(self.data, self.meta, model)
+        chosen = copy(self)
+        chosen.model = model
         chosen._origin = self  # keeps a spilled temporary file alive
         return chosen
 
@@ -352,7 +353,8 @@ def _storable(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _parse_meta(path: Path, raw: bytes) -> Meta:
+def parse_meta(path: str | Path, raw: bytes) -> Meta:
+    """What a Samples file says about its runs, from the metadata of its schema."""
     try:
         stored = json.loads(raw)
         version = int(stored["schema_version"])
