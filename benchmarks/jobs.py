@@ -194,14 +194,48 @@ def statistics(tasks: int, items: int, repeats: int, draws: int) -> Job:
     return Job(work, lambda cells: cells[0].n)
 
 
+# --- reading -------------------------------------------------------------------------------------
+
+
+def read_log(folder: str) -> Job:
+    """forgetmap.read."""
+    from forgetmap import read
+
+    return Job(lambda: read(folder), lambda samples: len(samples))
+
+
+def parse_stdlib(folder: str) -> Job:
+    """The plain parser: json of the standard library, line by line."""
+    return _parse(folder, json.loads)
+
+
+def parse_orjson(folder: str) -> Job:
+    """The fastest parser at hand, line by line."""
+    import orjson
+
+    return _parse(folder, orjson.loads)
+
+
+def _parse(folder: str, loads: Callable[[bytes], Any]) -> Job:
+    (path,) = Path(folder).glob("*.jsonl")
+
+    def work() -> int:
+        with path.open("rb") as file:
+            return sum(len(loads(line)["metrics"]) for line in file)
+
+    return Job(work, lambda rows: rows)
+
+
 # --- data ----------------------------------------------------------------------------------------
 
 
 def make(what: str, **arguments: Any) -> Job:
     """Make data, in a process of its own too."""
     import data
+    import logs
 
-    return Job(lambda: getattr(data, what)(**arguments), lambda counts: counts)
+    home = logs if hasattr(logs, what) else data
+    return Job(lambda: getattr(home, what)(**arguments), lambda counts: counts)
 
 
 JOBS: dict[str, Callable[..., Job]] = {
@@ -209,6 +243,7 @@ JOBS: dict[str, Callable[..., Job]] = {
     for job in (
         *(pair_forgetmap, pair_duckdb, pair_polars, pair_pandas),
         *(logs_compare, logs_pair, logs_pandas, statistics, make),
+        *(read_log, parse_stdlib, parse_orjson),
     )
 }
 

@@ -49,6 +49,9 @@ class Sizes:
     pairs: tuple[int, ...] = (1_000_000, 10_000_000)
     repeated_items: int = 1_000_000
     log_items: int = 400
+    lines: int = 50_000
+    megabytes: tuple[int, ...] = (250, 500, 1000, 2000)
+    inspect_samples: tuple[int, ...] = (12_500, 25_000, 50_000, 100_000)
     # 600,000 items flip just less often than where the exact test gives way to an approximation:
     # it is then at its most costly.
     statistics_items: tuple[int, ...] = (1_000, 10_000, 100_000, 600_000, 1_000_000)
@@ -62,6 +65,9 @@ QUICK = Sizes(
     pairs=(20_000,),
     repeated_items=5_000,
     log_items=5,
+    lines=200,
+    megabytes=(1,),
+    inspect_samples=(20,),
     statistics_items=(1_000,),
     draws=500,
     repetitions=1,
@@ -78,7 +84,7 @@ def main() -> None:
     sizes = QUICK if options.quick else Sizes()
     machine = describe_machine()
     parts = []
-    for measure in (pairing, repeats, logs, statistics, startup):
+    for measure in (pairing, repeats, logs, reading, memory, statistics, startup):
         print(measure.__doc__, flush=True)
         # Each part has a folder of its own, gone when it ends, to need less room at a time.
         with tempfile.TemporaryDirectory(prefix="forgetmap-bench-") as folder:
@@ -219,7 +225,69 @@ def logs(sizes: Sizes, folder: str) -> Part:
     return part
 
 
-# --- 4: statistics -------------------------------------------------------------------------------
+# --- 4: reading ----------------------------------------------------------------------------------
+
+
+def reading(sizes: Sizes, folder: str) -> Part:
+    """Reading JSON lines."""
+    part = Part(
+        "Reading JSON lines",
+        f"lm-eval logs of {sizes.lines:,} lines: forgetmap.read (to Samples, with identity hash, "
+        "scores and option probabilities) beside parsers that only parse the same file.",
+        ["log", "bytes a line", "contestant", *TIMES, "best / stdlib", "peak MB"],
+    )
+    plain = "json (stdlib)"
+    roads = {"forgetmap.read": "read_log", plain: "parse_stdlib", "orjson": "parse_orjson"}
+    for kind in ("zero-shot", "five-shot", "generated"):
+        place = Path(folder, kind)
+        place.mkdir()
+        run_job("make", what="make_lm_eval", folder=str(place), kind=kind, lines=sizes.lines)
+        size = next(place.iterdir()).stat().st_size / sizes.lines
+        found = _race(roads, str(place), sizes.repetitions)
+        for name, measured in found.items():
+            _check(name, measured, found[plain].turns[0].result)
+            ratio = measured.best / found[plain].best
+            what = f"reading {kind} JSON lines: at most 2 x the stdlib parser"
+            bars = [Bar(what, f"{ratio:.2f} x", ratio <= 2)] if name == "forgetmap.read" else []
+            cells = [kind, f"{size:,.0f}", name, *_times(measured), f"{ratio:.2f}"]
+            part.rows.append(Row([*cells, f"{measured.peak_mb:,.0f}"], bars))
+    return part
+
+
+def memory(sizes: Sizes, folder: str) -> Part:
+    """Memory of reading."""
+    part = Part(
+        "Memory of reading",
+        "forgetmap.read of ever larger logs, one reading each. Rows that do not fit in 64 MiB go "
+        "to a temporary Parquet file.",
+        ["log", "size MB", "samples", "s", "peak MB", "peak / smallest"],
+    )
+    cases = [("lm-eval, generated", "make_lm_eval", {"megabytes": mb}) for mb in sizes.megabytes]
+    cases += [("Inspect .eval", "make_inspect", {"samples": n}) for n in sizes.inspect_samples]
+    smallest: dict[str, float] = {}
+    largest = ({"megabytes": sizes.megabytes[-1]}, {"samples": sizes.inspect_samples[-1]})
+    for number, (name, what, size) in enumerate(cases):
+        place = Path(folder, str(number))
+        place.mkdir()
+        kind = {"kind": "generated"} if what == "make_lm_eval" else {}
+        made = run_job("make", what=what, folder=str(place), **kind, **size).result
+        (path,) = place.iterdir()
+        turn = run_job("read_log", folder=str(path))
+        _check(name, Measurement([turn]), made)
+        ratio = turn.peak_mb / smallest.setdefault(name, turn.peak_mb)
+        bars = []
+        if size in largest:
+            what = f"reading {name}, largest log: peak at most 2 x the smallest's"
+            bars = [Bar(what, f"{ratio:.2f} x", ratio <= 2)]
+        megabytes = f"{path.stat().st_size / 1e6:,.0f}"
+        cells = [name, megabytes, f"{made:,}", f"{turn.seconds:.1f}", f"{turn.peak_mb:,.0f}"]
+        part.rows.append(Row([*cells, f"{ratio:.2f}"], bars))
+        path.unlink()
+        print(f"  {name} {megabytes} MB: {turn.peak_mb:,.0f} MB", flush=True)
+    return part
+
+
+# --- 5: statistics -------------------------------------------------------------------------------
 
 
 def statistics(sizes: Sizes, folder: str) -> Part:  # noqa: ARG001 - every part takes it
@@ -256,7 +324,7 @@ def statistics(sizes: Sizes, folder: str) -> Part:  # noqa: ARG001 - every part 
     return part
 
 
-# --- 5: start-up ---------------------------------------------------------------------------------
+# --- 6: start-up ---------------------------------------------------------------------------------
 
 
 def startup(sizes: Sizes, folder: str) -> Part:

@@ -11,6 +11,8 @@ PARTS = [
     "Pairing Samples files",
     "Pairing with repeats",
     "Native lighteval logs",
+    "Reading JSON lines",
+    "Memory of reading",
     "Statistics after pairing",
     "Start-up",
 ]

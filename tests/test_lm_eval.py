@@ -196,3 +196,21 @@ def test_sampled_runs_with_three_seeds_give_excess():
     assert (result.before.runs, result.after.runs) == (3, 3)
     assert result.settings.headline == "excess"
     assert result.total.noise_floor > 0
+
+
+def test_prompts_that_differ_are_a_confound(tmp_path):
+    """The same items asked in other words, in one task of three: told, with their number."""
+    after = tmp_path / "after"
+    shutil.copytree(LOGS / "0.4.13" / "after", after)
+    (file,) = after.rglob("samples_fm_capitals_*.jsonl")
+    changed = [json.loads(line) for line in file.read_text().splitlines()]
+    for line in changed[:5]:
+        line["prompt_hash"] = line["prompt_hash"][::-1]
+    file.write_text("".join(json.dumps(line) + "\n" for line in changed))
+    told = compare(LOGS / "0.4.13" / "before", after).confounds
+    found = [confound for confound in told if confound.setting.startswith("prompt")]
+    assert [(one.setting, one.after) for one in found] == [
+        ("prompt (fm_capitals)", f"another in 5 of {len(changed)} items")
+    ]
+    same = compare(LOGS / "0.4.13" / "before", LOGS / "0.4.13" / "after").confounds
+    assert not [confound for confound in same if confound.setting.startswith("prompt")]

@@ -16,6 +16,7 @@ from forgetmap.flips import check_suffix, write_flips
 from forgetmap.map import Confound, CoverageReport, ForgettingMap, Settings, Side
 from forgetmap.pairing import pair
 from forgetmap.readers import ReadOptions, read
+from forgetmap.readers.common import some
 from forgetmap.readers.table import check_columns
 from forgetmap.samples import THRESHOLD, Samples
 from forgetmap.taskmap import IGNORED, UNMAPPED, TaskMap
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from forgetmap.pairing import Identity, Pairs
 
+Sources = tuple[tuple[str | Path | Samples, str | None, str], ...]
+"""Per side: the log, the model to take from it, and the side's name."""
 AnySamples = TypeVar("AnySamples", bound=Samples)
 _EXAMPLE = "examples/smollm2-airports"
 
@@ -81,13 +84,8 @@ def compare(
         >>> result.total.forgetting.raw.value, result.total.backward_transfer.raw.value
         (0.25, 0.25)
     """
-    _check_options(threshold, margin, draws, seed, compat)
-    if identity not in ("content", "index"):
-        raise InputError(f"--identity {identity}: must be content or index")
-    if engine not in ("duckdb", "spark"):
-        raise InputError(f"--engine {engine}: must be duckdb or spark")
-    if engine == "spark" and compat:
-        raise InputError("--compat reads whole logs; it works with --engine duckdb only")
+    _check_numbers(threshold, margin, draws, seed)
+    _check_choices(identity, engine, compat)
     check_columns(columns or {})
     if flips is not None:
         check_suffix(flips)
@@ -98,18 +96,8 @@ def compare(
         tick=tick or (lambda _bytes: None),
     )
     sources = ((before, before_model, "before"), (after, after_model, "after"))
-    if engine == "spark":
-        from forgetmap import spark
-
-        lakes = [_only(spark.Lake(str(source)), model, side) for source, model, side in sources]
-        sides: list[Samples] = [*lakes]
-        pairs = spark.pair(*lakes, metric=metric, threshold=threshold, identity=identity)
-    else:
-        sides = [_only(_load(source, how), model, side) for source, model, side in sources]
-        if sides[0].meta.harness != sides[1].meta.harness:
-            how = replace(how, wording=True)
-            sides = [_only(_load(source, how), model, side) for source, model, side in sources]
-        pairs = pair(*sides, metric=metric, threshold=threshold, identity=identity)
+    run = _pair_in_lake if engine == "spark" else _pair_here
+    sides, pairs = run(sources, how, metric=metric, threshold=threshold, identity=identity)
     if categories:
         _apply(categories, pairs)
     result = build_map(
@@ -123,16 +111,7 @@ def compare(
     if compat:
         table = published.post_forget(sides[0], sides[1], pairs.metrics)
         result = result.model_copy(update={"compat": table})
-    if flips:
-        write_flips(pairs, flips)
-    if report:
-        from forgetmap.report import write_report
-
-        write_report(result, pairs, report)
-    if save:
-        from forgetmap.report import save_comparison
-
-        save_comparison(result, pairs, save)
+    _write_items(result, pairs, flips, report, save)
     return result
 
 
@@ -182,7 +161,7 @@ def build_map(
             task_map=task_map,
         ),
         coverage=CoverageReport(**asdict(pairs.coverage)),
-        confounds=_confounds(sides, pairs.patterns.tasks),
+        confounds=[*_confounds(sides, pairs.patterns.tasks), *_changed_prompts(pairs)],
         warnings=[
             *(f"before: {text}" for text in sides[0].meta.warnings),
             *(f"after: {text}" for text in sides[1].meta.warnings),
@@ -197,9 +176,7 @@ def build_map(
     )
 
 
-def _check_options(
-    threshold: float, margin: float, draws: int, seed: int, compat: str | None
-) -> None:
+def _check_numbers(threshold: float, margin: float, draws: int, seed: int) -> None:
     if not math.isfinite(threshold):
         raise InputError(f"the threshold must be a number, not {threshold}")
     if not 0 < margin < 1:
@@ -208,12 +185,63 @@ def _check_options(
         raise InputError(f"draws must be between 100 and 1,000,000, not {draws}")
     if seed < 0:
         raise InputError(f"the seed must not be negative, not {seed}")
+
+
+def _check_choices(identity: str, engine: str, compat: str | None) -> None:
+    if identity not in ("content", "index"):
+        raise InputError(f"--identity {identity}: must be content or index")
+    if engine not in ("duckdb", "spark"):
+        raise InputError(f"--engine {engine}: must be duckdb or spark")
     if compat is not None and compat not in published.PROTOCOLS:
         raise InputError(f"--compat {compat}: known are {', '.join(published.PROTOCOLS)}")
+    if engine == "spark" and compat:
+        raise InputError("--compat reads whole logs; it works with --engine duckdb only")
 
 
-def _load(source: str | Path | Samples, how: ReadOptions) -> Samples:
-    return source if isinstance(source, Samples) else read(source, how)
+def _write_items(
+    result: ForgettingMap,
+    pairs: Pairs,
+    flips: str | Path | None,
+    report: str | Path | None,
+    save: str | Path | None,
+) -> None:
+    """Write what shows single items; each road streams them once."""
+    if flips:
+        write_flips(pairs, flips)
+    if report or save:
+        from forgetmap.report import save_comparison, write_report
+
+        if report:
+            write_report(result, pairs, report)
+        if save:
+            save_comparison(result, pairs, save)
+
+
+def _pair_here(sources: Sources, how: ReadOptions, **options: Any) -> tuple[list[Samples], Pairs]:
+    """Read both logs, whatever harness wrote them, and pair them with DuckDB."""
+
+    def load(how: ReadOptions) -> list[Samples]:
+        return [
+            _only(source if isinstance(source, Samples) else read(source, how), model, side)
+            for source, model, side in sources
+        ]
+
+    sides = load(how)
+    if sides[0].meta.harness != sides[1].meta.harness:
+        sides = load(replace(how, wording=True))
+    return sides, pair(*sides, **options)
+
+
+def _pair_in_lake(
+    sources: Sources,
+    how: ReadOptions,  # noqa: ARG001  # Spark reads what it needs
+    **options: Any,
+) -> tuple[list[Samples], Pairs]:
+    """Pair Samples Parquet with Spark, where it lies."""
+    from forgetmap import spark
+
+    lakes = [_only(spark.Lake(str(source)), model, side) for source, model, side in sources]
+    return [*lakes], spark.pair(*lakes, **options)
 
 
 def _only(samples: AnySamples, model: str | None, side: str) -> AnySamples:
@@ -268,6 +296,16 @@ def _confounds(sides: list[Samples], tasks: list[str]) -> list[Confound]:
     before, after = ({name: settings[name] for name in both} for settings in (before, after))
     told = find_confounds(before, after, tasks)
     return [Confound(setting="harness", before=one, after=other), *told]
+
+
+def _changed_prompts(pairs: Pairs) -> list[Confound]:
+    """Tell in which tasks the two models were asked in other words."""
+    if not pairs.prompts:
+        return []
+    changed, paired = (sum(column) for column in zip(*pairs.prompts.values(), strict=True))
+    where = some(pairs.prompts)
+    told = f"another in {changed:,} of {paired:,} items"
+    return [Confound(setting=f"prompt ({where})", before="as asked", after=told)]
 
 
 def find_confounds(

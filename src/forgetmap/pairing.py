@@ -77,6 +77,8 @@ class Pairs:
     conflicts: list[tuple[str, str]] = field(default_factory=list)
     """(task, the harness's id) of items whose content differs between the sides."""
     warnings: list[str] = field(default_factory=list)
+    prompts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Per task whose prompts are not all the same: items with another prompt, items paired."""
     engine: Engine | None = field(default=None, repr=False)
 
     def flips(self) -> Iterable[pa.RecordBatch]:
@@ -131,7 +133,10 @@ class _Task:
     with_content: int
     with_cluster: int
     with_probability: int
+    with_prompt: int
     repeats: int
+    prompts: Any
+    """Sum of the prompts' hashes: where it agrees, the prompts do."""
 
 
 class Engine:
@@ -187,10 +192,12 @@ class Engine:
         samples = self.samples[side]
         counts = ", ".join(
             {0: "count(*)", samples.rows: "0"}.get(samples.null_count(name), f"count({name})")
-            for name in ("item", "cluster", "gold_probability")
+            for name in ("item", "cluster", "gold_probability", "prompt_hash")
         )
+        empty = samples.null_count("prompt_hash") == samples.rows
         rows = self._query(
-            f"""SELECT task, metric, count(*), {counts}, max(repeat)::BIGINT + 1
+            f"""SELECT task, metric, count(*), {counts}, max(repeat)::BIGINT + 1,
+                       {"0" if empty else "sum(prompt_hash)"}
                 FROM {side}_rows GROUP BY task, metric"""
         )
         return {(task, metric): _Task(*counts) for task, metric, *counts in rows}
@@ -453,7 +460,35 @@ class Engine:
             else f"{metric} / {self.metrics['after'][task]}"
             for task, metric in self.metrics["before"].items()
         }
-        return Pairs(patterns, named, coverage, conflicts, self.warnings, self)
+        prompts = self._changed_prompts()
+        return Pairs(patterns, named, coverage, conflicts, self.warnings, prompts, self)
+
+    def _changed_prompts(self) -> dict[str, tuple[int, int]]:
+        """Count the items that the two models were asked in other words, by task."""
+        if self.across:  # each harness hashes prompts in its own way
+            return {}
+        tasks = {
+            task: [self.inventory[side][task, self.metrics[side][task]] for side in self.samples]
+            for task in self.tasks
+        }
+        differing = {
+            task
+            for task, (before, after) in tasks.items()
+            if before.with_prompt and after.with_prompt and before.prompts != after.prompts
+        }
+        if not differing:
+            return {}
+        first = {
+            side: f"""SELECT task, {self._key(side)} AS key, min(prompt_hash) AS prompt
+                      FROM {side}_rows WHERE task IN ({_quoted(differing)}) GROUP BY ALL"""
+            for side in self.samples
+        }
+        found = self._query(
+            f"""SELECT task, count(*) FILTER (b.prompt <> a.prompt), count(*)
+                FROM ({first["before"]}) b JOIN ({first["after"]}) a USING (task, key)
+                GROUP BY task"""
+        )
+        return {task: (changed, paired) for task, changed, paired in sorted(found) if changed}
 
     def _identity(self) -> Identity:
         content, rows = (self._count(what, *self.samples) for what in ("with_content", "rows"))

@@ -63,7 +63,7 @@ SCHEMA = pa.schema(
 
 META_KEY = b"forgetmap"
 _ROW_GROUP = 131_072
-_SPILL_BYTES = 256 * 2**20
+_SPILL_BYTES = 64 * 2**20
 
 
 def content_hash(*parts: object) -> int:

@@ -1,0 +1,312 @@
+"""Measure the report and the server: file size, opening, filters, pages of very many items.
+
+Usage: ``python benchmarks/report_job.py [--items 100000] [--served 10000000]``
+
+Needs Chromium, playwright and httpx. The full run takes some minutes and about 3 GB in the
+temporary folder (set TMPDIR to move it). It prints a table; a bar that does not hold ends it with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+    from forgetmap.map import ForgettingMap
+    from forgetmap.samples import Samples
+
+TASKS = [f"subject_{number:03d}" for number in range(100)]
+WORDS = [f"w{number:x}{'aeiou'[number % 5]}{number % 97:x}" for number in range(4000)]
+CHANGED = 6
+"""One item in so many is lost, and one is gained."""
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    what: str
+    value: float
+    unit: str
+    bar: float | None = None
+
+    def holds(self) -> bool:
+        return self.bar is None or self.value <= self.bar
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure the report and the server.")
+    parser.add_argument("--items", type=int, default=100_000, help="items of the file")
+    parser.add_argument("--served", type=int, default=10_000_000, help="items behind the server")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="forgetmap-bench-") as folder:
+        result, rows = measure_file(Path(folder), arguments.items)
+        rows += measure_server(Path(folder), arguments.served, result)
+    print(f"Load average at the end: {os.getloadavg()[0]:.1f}\n")
+    print("| what | value | bar | holds |\n| --- | --- | --- | --- |")
+    for row in rows:
+        bar = "-" if row.bar is None else f"{row.bar:g} {row.unit}"
+        mark = "-" if row.bar is None else "yes" if row.holds() else "NO"
+        print(f"| {row.what} | {row.value:.3g} {row.unit} | {bar} | {mark} |")
+    sys.exit(not all(row.holds() for row in rows))
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    outcome = work()
+    return time.perf_counter() - start, outcome
+
+
+def some_words(rng: random.Random, count: int) -> str:
+    return " ".join(rng.choices(WORDS, k=count))
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+def measure_file(folder: Path, items: int) -> tuple[ForgettingMap, list[Row]]:
+    from forgetmap import compare
+
+    path = folder / "report.html"
+    sides = [make_log(side, items) for side in ("before", "after")]
+    plain, _ = timed(lambda: compare(*sides, draws=1000))
+    seconds, result = timed(lambda: compare(*sides, draws=1000, report=path))
+    label = f"file, {items:,} items"
+    rows = [
+        Row(f"{label}: writing, beyond the comparison", seconds - plain, "s"),
+        Row(f"{label}: size", path.stat().st_size / 1e6, "MB", 25),
+    ]
+    return result, rows + [Row(f"{label}: {row.what}", *row[1:]) for row in open_file(path)]
+
+
+def make_log(side: str, items: int) -> Samples:
+    """A log with texts of about 400 and 600 characters; one item in three changes."""
+    from forgetmap.samples import Meta, Samples, content_hash
+
+    def row(number: int) -> dict[str, Any]:
+        rng = random.Random(f"{number} {side}")
+        place = number % CHANGED
+        right = place == (0 if side == "before" else 1) or place > 2
+        return {
+            "model": side,
+            "task": TASKS[number % len(TASKS)],
+            "item": content_hash(str(number)),
+            "item_ref": str(number),
+            "score": float(right),
+            "k": 4,
+            "prompt": some_words(random.Random(number), 60),
+            "answer": rng.choice(WORDS),
+            "target": WORDS[number % len(WORDS)],
+            "response": some_words(rng, 90),
+        }
+
+    return Samples.from_rows(map(row, range(items)), Meta(harness="benchmark"))
+
+
+FILTER = """async ([id, value]) => {
+    const control = document.getElementById(id);
+    const list = document.getElementById("item-list");
+    const changed = new Promise((done) => new MutationObserver(done).observe(list, {childList: true}));
+    const start = performance.now();
+    control.value = value;
+    control.dispatchEvent(new Event(id === "item-text" ? "input" : "change"));
+    await changed;
+    return performance.now() - start;
+}"""
+
+
+def open_file(path: Path) -> list[Row]:
+    """Open the report in Chromium and use every filter some times; the worst time counts."""
+    from playwright.sync_api import sync_playwright
+
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not found:
+        sys.exit("no Chromium here: apt-get install chromium")
+    uses = {
+        "filter by task": [("item-task", task) for task in ("subject_050", "subject_099", "")],
+        "filter by cause": [("item-cause", cause) for cause in ("-", "")],
+        "search in the texts": [
+            ("item-text", text) for text in ("w10a", "no such text", "subject")
+        ],
+    }
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(path.as_uri(), wait_until="commit")
+        listed, _ = timed(lambda: page.wait_for_selector("#item-list li"))
+        whole, _ = timed(lambda: page.wait_for_selector("html[data-ready]", timeout=120_000))
+        rows = [
+            Row("verdict and items shown", listed, "s"),
+            Row("all of it ready", listed + whole, "s"),
+        ]
+        page.evaluate("document.querySelector('#transition input').click()")
+        for what, steps in uses.items():
+            worst = max(page.evaluate(FILTER, list(step)) for _ in range(3) for step in steps)
+            rows.append(Row(f"{what}, slowest of {3 * len(steps)}", worst, "ms", 200))
+        browser.close()
+    return rows
+
+
+# --- the server -----------------------------------------------------------------------------------
+
+
+def measure_server(folder: Path, items: int, result: ForgettingMap) -> list[Row]:
+    from forgetmap.report.items import write_items
+
+    saved = folder / "saved"
+    saved.mkdir()
+    writing, _ = timed(lambda: write_items(MadePairs(items), TASKS, saved / "items.parquet"))  # type: ignore[arg-type]
+    total = result.total.model_copy(update={"n": items})
+    result.model_copy(update={"total": total}).write(saved / "map.json")
+    label = f"server, {items:,} items"
+    rows = [
+        Row(f"{label}: writing the list", writing, "s"),
+        Row(f"{label}: size of the list", (saved / "items.parquet").stat().st_size / 1e6, "MB"),
+    ]
+    start = time.perf_counter()
+    with serving(saved) as address:
+        rows.append(Row(f"{label}: start-up", time.perf_counter() - start, "s"))
+        rows += [Row(f"{label}: {row.what}", *row[1:]) for row in ask(address, items)]
+    return rows
+
+
+class MadePairs:
+    """Stands for the pairs of two logs: streams made-up items as they come from the pairing."""
+
+    def __init__(self, items: int) -> None:
+        self.items = items
+
+    def flips(self) -> Iterator[pa.RecordBatch]:
+        texts = [some_words(random.Random(number), 40) for number in range(5000)]
+        for numbers in self._numbers(lambda number: number % CHANGED < 2):
+            yield self._batch(numbers, texts)
+
+    def unchanged(self) -> Any:
+        import pyarrow as pa
+
+        parts = self._numbers(lambda number: number % CHANGED >= 2)
+        first = self._batch(next(parts), None)
+
+        def stream() -> Iterator[pa.RecordBatch]:
+            yield first
+            for numbers in parts:
+                yield self._batch(numbers, None)
+
+        return pa.RecordBatchReader.from_batches(first.schema, stream())
+
+    def _numbers(self, wanted: Callable[[int], bool]) -> Iterator[list[int]]:
+        step = 120_000
+        for start in range(0, self.items, step):
+            yield [n for n in range(start, min(start + step, self.items)) if wanted(n)]
+
+    def _batch(self, numbers: list[int], texts: list[str] | None) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        before = [float(n % CHANGED in (0, 3, 4, 5)) for n in numbers]
+        after = [float(n % CHANGED in (1, 3, 4, 5)) for n in numbers]
+        kinds = ("forgotten", "gained", "never", "retained", "retained", "retained")
+        columns: dict[str, Any] = {
+            "task": [TASKS[(n // CHANGED) % len(TASKS)] for n in numbers],
+            "item": [f"{(n * 0x9E3779B97F4A7C15) % 2**64:016x}" for n in numbers],
+            "item_ref": [str(n) for n in numbers],
+            "k": pa.array([4] * len(numbers), pa.int32()),
+            "transition": [kinds[n % CHANGED] for n in numbers],
+            "before": before,
+            "after": after,
+        }
+        if texts:
+            pick = [[texts[(n * odd) % len(texts)] for n in numbers] for odd in (7, 11, 13)]
+            names = ("response_before", "response_after", "prompt_before")
+            columns |= dict(zip(names, pick, strict=True)) | {"prompt_after": pick[2]}
+            columns |= dict.fromkeys(
+                ("target", "answer_before", "answer_after"), columns["item_ref"]
+            )
+            cut = ["truncated" if n % 60 == 0 else "ok" for n in numbers]
+            columns |= {"status_before": ["ok"] * len(numbers), "status_after": cut}
+        return pa.RecordBatch.from_pydict(columns)
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    code = "import sys; from forgetmap.report.server import serve; serve(sys.argv[1:])"
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", code, str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        found = re.search(r"http://\S+", process.stdout.readline() if process.stdout else "")
+        if not found:
+            sys.exit("the server did not start")
+        yield found[0]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def ask(address: str, items: int) -> Iterator[Row]:
+    """Ask for pages, items and searches all over the list; the slowest answer counts."""
+    import httpx
+
+    rng = random.Random(0)
+    home = address.split("?")[0] + "1/"
+
+    def number() -> int:
+        return rng.randrange(items)
+
+    def anywhere() -> dict[str, Any]:
+        return {"start": number() // 50 * 50}
+
+    def filtered() -> dict[str, Any]:
+        kind = rng.choice(("forgotten", "gained", "never", "retained"))
+        task = rng.choice(("", *TASKS))
+        most = items // CHANGED // (len(TASKS) if task else 1)
+        return {"transition": kind, "task": task, "start": rng.randrange(max(most, 1))}
+
+    def by_cause() -> dict[str, Any]:
+        return {"cause": rng.choice(("truncated", "-")), "start": rng.randrange(items // 60)}
+
+    def one_item() -> dict[str, Any]:
+        n = number()
+        item = f"{(n * 0x9E3779B97F4A7C15) % 2**64:016x}"
+        return {"task": TASKS[(n // CHANGED) % len(TASKS)], "item": item}
+
+    def search() -> dict[str, Any]:
+        text = rng.choice(("no such text", "w10a", str(number())))
+        return {"text": text, "start": rng.choice((0, number()))}
+
+    asked: list[tuple[str, str, Callable[[], dict[str, Any]], int]] = [
+        ("the page itself", "", dict, 10),
+        ("any page of the list", "items", anywhere, 100),
+        ("any page of a filtered list", "items", filtered, 100),
+        ("any page by cause", "items", by_cause, 100),
+        ("any item", "item", one_item, 100),
+        ("one step of a search", "items", search, 60),
+    ]
+    with httpx.Client(follow_redirects=True, timeout=60) as client:
+        client.get(address)
+        for what, path, parameters, times in asked:
+            taken = []
+            for _ in range(times):
+                given = parameters()
+                seconds, answer = timed(lambda p=path, g=given: client.get(home + p, params=g))
+                answer.raise_for_status()
+                taken.append(1000 * seconds)
+            yield Row(f"{what}, median of {times}", statistics.median(taken), "ms")
+            yield Row(f"{what}, slowest", max(taken), "ms", 300)
+
+
+if __name__ == "__main__":
+    main()
