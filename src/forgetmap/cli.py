@@ -128,14 +128,33 @@ def compare(
             help="Write every item that changed: .csv, .jsonl or .parquet.",
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False, metavar="FILE", help="Write one HTML file to look at and send around."
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False, metavar="FOLDER", help="Keep the comparison for forgetmap serve."
+        ),
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False, metavar="FOLDER", help="Write figures for a paper: SVG, PNG, LaTeX."
+        ),
+    ] = None,
     draws: Annotated[int, typer.Option(help="Bootstrap draws.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
     quiet: Quiet = False,
 ) -> None:
     """Map what was forgotten and gained between two logs.
 
-    Reads lm-eval and lighteval output folders, forgetmap's own Parquet, and any CSV, JSONL or
-    Parquet table. Exit codes: 0 fine, 1 a gate is broken, 2 bad input, 3 no honest answer possible.
+    Reads what the evaluation harness wrote (lm-eval, lighteval, Inspect, HELM, OpenCompass and
+    more), forgetmap's own Parquet, and any CSV, JSONL or Parquet table. Exit codes: 0 fine,
+    1 a gate is broken, 2 bad input, 3 no honest answer possible.
 
     Examples:
 
@@ -151,7 +170,7 @@ def compare(
     with clear_errors(), progress(quiet, Path(before), Path(after)) as tick:
         for limit in gate or []:
             parse_limit(limit)
-        check_outputs([json, csv, latex, flips], [Path(before), Path(after)])
+        check_outputs([json, csv, latex, flips, report], [Path(before), Path(after)])
         result = run(
             before,
             after,
@@ -166,12 +185,14 @@ def compare(
             columns=_pairs(column or [], "--column"),
             compat=compat,
             flips=flips,
+            report=report,
+            save=save,
             draws=draws,
             seed=seed,
             tick=tick,
         )
     with clear_errors():
-        _write_outputs(result, json, csv, latex)
+        _write_outputs(result, json, csv, latex, figures)
         gates = check_gate(result, gate or [])
     if not quiet and str(json) != "-":
         from forgetmap import terminal
@@ -283,7 +304,11 @@ def main() -> None:
 
 
 def _write_outputs(
-    result: ForgettingMap, json: Path | None, csv: Path | None, latex: Path | None
+    result: ForgettingMap,
+    json: Path | None,
+    csv: Path | None,
+    latex: Path | None,
+    figures: Path | None = None,
 ) -> None:
     from forgetmap import tables
     from forgetmap.files import write_text
@@ -293,6 +318,11 @@ def _write_outputs(
         write_text(csv, tables.to_csv(result))
     if latex:
         write_text(latex, tables.to_latex(result))
+    if figures:
+        from forgetmap.figures import write_figures
+
+        make_folder(figures)
+        write_figures(result, figures)
 
 
 def _pairs(options: list[str], flag: str) -> dict[str, str]:

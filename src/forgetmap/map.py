@@ -244,6 +244,12 @@ class ForgettingMap(_Model):
             f"verdict: {cell.verdict.forgetting}, net {cell.verdict.net}"
         )
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from forgetmap.notebook import to_html
+
+        return to_html(self)
+
 
 def percent(share: float, digits: int = 1) -> str:
     """A share as text, in percent.

@@ -1,0 +1,74 @@
+"""What is asked: questions, the tasks they belong to, and suites of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from forgetmap.samples import content_hash
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One item. Each fact is one item: forgetting one does not average out with recalling another.
+
+    Example:
+        >>> capital = Question("capitals", "cap-FR", "What is the capital of France?", "Paris",
+        ...                    choices=("Lyon", "Paris"))
+        >>> capital.gold
+        1
+    """
+
+    task: str
+    ref: str
+    """Stable name of the item within its task."""
+    prompt: str
+    """The question itself, without instruction, examples or cue."""
+    target: str
+    """The right answer; one of the choices where there are any."""
+    choices: tuple[str, ...] = ()
+    """Options that are scored by their likelihood, or shown as lettered lines; none: open answer."""
+    aliases: tuple[str, ...] = ()
+    """Other ways to write the right answer."""
+    level: str = ""
+    """Difficulty, where the task has several."""
+    source: str = ""
+    """Where the fact comes from, for people to read."""
+
+    @property
+    def gold(self) -> int:
+        """Place of the right answer among the choices."""
+        return self.choices.index(self.target)
+
+    @property
+    def item(self) -> int:
+        """Identity by content."""
+        return content_hash(self.prompt, list(self.choices), self.target)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Questions of one kind, and how they are asked."""
+
+    name: str
+    category: str
+    questions: Callable[[], Sequence[Question]]
+    """Makes or loads the questions; called when they are needed."""
+    instruction: str = ""
+    cue: str = "Answer:"
+    examples: tuple[Question, ...] = ()
+    """Solved before the question is asked, where a run wants few-shot examples."""
+    scorer: str = "exact"
+    """For open answers: exact, number, letter, contains, or a name the suite explains."""
+    max_tokens: int = 64
+    stop: tuple[str, ...] = ("\n\n",)
+    licence: str = ""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tasks that are evaluated together; a change of any question changes the version."""
+
+    name: str
+    version: str
+    tasks: tuple[Task, ...] = field(default_factory=tuple)
