@@ -3,7 +3,7 @@
 Usage: ``python benchmarks/report_job.py [--items 100000] [--served 10000000]``
 
 Needs Chromium, playwright and httpx. The full run takes some minutes and about 3 GB in the
-temporary folder (set TMPDIR to move it). It prints a table; a bar that does not hold ends it with 1.
+temporary folder (set TMPDIR to move it). Prints a table; exits with 1 if a bar does not hold.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import duckdb
+import pyarrow as pa
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    import pyarrow as pa
 
     from forgetmap.map import ForgettingMap
     from forgetmap.samples import Samples
@@ -45,6 +46,7 @@ class Row(NamedTuple):
     bar: float | None = None
 
     def holds(self) -> bool:
+        """Whether the value keeps to its bar."""
         return self.bar is None or self.value <= self.bar
 
 
@@ -119,8 +121,10 @@ def make_log(side: str, items: int) -> Samples:
 
 FILTER = """async ([id, value]) => {
     const control = document.getElementById(id);
-    const list = document.getElementById("item-list");
-    const changed = new Promise((done) => new MutationObserver(done).observe(list, {childList: true}));
+    const last = document.getElementById("item-pages"); // what a new list changes last
+    const changed = new Promise((done) => {
+        new MutationObserver(done).observe(last, {childList: true});
+    });
     const start = performance.now();
     control.value = value;
     control.dispatchEvent(new Event(id === "item-text" ? "input" : "change"));
@@ -139,9 +143,7 @@ def open_file(path: Path) -> list[Row]:
     uses = {
         "filter by task": [("item-task", task) for task in ("subject_050", "subject_099", "")],
         "filter by cause": [("item-cause", cause) for cause in ("-", "")],
-        "search in the texts": [
-            ("item-text", text) for text in ("w10a", "no such text", "subject")
-        ],
+        "search in the texts": [("item-text", text) for text in ("w10a", "no such text", "77")],
     }
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
@@ -189,55 +191,48 @@ class MadePairs:
 
     def __init__(self, items: int) -> None:
         self.items = items
-
-    def flips(self) -> Iterator[pa.RecordBatch]:
+        self.connection = duckdb.connect()
         texts = [some_words(random.Random(number), 40) for number in range(5000)]
-        for numbers in self._numbers(lambda number: number % CHANGED < 2):
-            yield self._batch(numbers, texts)
+        self.connection.register("texts", pa.table({"id": range(len(texts)), "text": texts}))
 
-    def unchanged(self) -> Any:
-        import pyarrow as pa
+    def flips(self) -> pa.RecordBatchReader:
+        """Items that changed, with texts."""
+        return self._stream(
+            f"""SELECT {IDENTITY}, n::VARCHAR AS target, n::VARCHAR AS answer_before,
+                       (n + 1)::VARCHAR AS answer_after, 'ok' AS status_before,
+                       if(n % 60 = 0, 'truncated', 'ok') AS status_after,
+                       p.text AS prompt_before, p.text AS prompt_after,
+                       b.text AS response_before, a.text AS response_after
+                FROM range({self.items}) r(n)
+                     JOIN texts p ON p.id = (n * 7) % 5000 JOIN texts b ON b.id = (n * 11) % 5000
+                     JOIN texts a ON a.id = (n * 13) % 5000
+                WHERE n % {CHANGED} < 2"""
+        )
 
-        parts = self._numbers(lambda number: number % CHANGED >= 2)
-        first = self._batch(next(parts), None)
+    def unchanged(self) -> pa.RecordBatchReader:
+        """Items that did not."""
+        return self._stream(
+            f"SELECT {IDENTITY} FROM range({self.items}) r(n) WHERE n % {CHANGED} >= 2"
+        )
 
-        def stream() -> Iterator[pa.RecordBatch]:
-            yield first
-            for numbers in parts:
-                yield self._batch(numbers, None)
+    def _stream(self, query: str) -> pa.RecordBatchReader:
+        return self.connection.sql(query).to_arrow_reader(8192)
 
-        return pa.RecordBatchReader.from_batches(first.schema, stream())
 
-    def _numbers(self, wanted: Callable[[int], bool]) -> Iterator[list[int]]:
-        step = 120_000
-        for start in range(0, self.items, step):
-            yield [n for n in range(start, min(start + step, self.items)) if wanted(n)]
+def task_of(number: int) -> str:
+    return TASKS[number // CHANGED % len(TASKS)]
 
-    def _batch(self, numbers: list[int], texts: list[str] | None) -> pa.RecordBatch:
-        import pyarrow as pa
 
-        before = [float(n % CHANGED in (0, 3, 4, 5)) for n in numbers]
-        after = [float(n % CHANGED in (1, 3, 4, 5)) for n in numbers]
-        kinds = ("forgotten", "gained", "never", "retained", "retained", "retained")
-        columns: dict[str, Any] = {
-            "task": [TASKS[(n // CHANGED) % len(TASKS)] for n in numbers],
-            "item": [f"{(n * 0x9E3779B97F4A7C15) % 2**64:016x}" for n in numbers],
-            "item_ref": [str(n) for n in numbers],
-            "k": pa.array([4] * len(numbers), pa.int32()),
-            "transition": [kinds[n % CHANGED] for n in numbers],
-            "before": before,
-            "after": after,
-        }
-        if texts:
-            pick = [[texts[(n * odd) % len(texts)] for n in numbers] for odd in (7, 11, 13)]
-            names = ("response_before", "response_after", "prompt_before")
-            columns |= dict(zip(names, pick, strict=True)) | {"prompt_after": pick[2]}
-            columns |= dict.fromkeys(
-                ("target", "answer_before", "answer_after"), columns["item_ref"]
-            )
-            cut = ["truncated" if n % 60 == 0 else "ok" for n in numbers]
-            columns |= {"status_before": ["ok"] * len(numbers), "status_after": cut}
-        return pa.RecordBatch.from_pydict(columns)
+def item_of(number: int) -> str:
+    return f"{number * 0x9E3779B1 % 2**32:016x}"
+
+
+IDENTITY = f"""printf('subject_%03d', n // {CHANGED} % {len(TASKS)}) AS task,
+    printf('%016x', n * {0x9E3779B1} % {2**32}) AS item, n::VARCHAR AS item_ref, 4::INT AS k,
+    ['forgotten', 'gained', 'never', 'retained', 'retained', 'retained'][n % {CHANGED} + 1]
+        AS transition,
+    (n % {CHANGED} IN (0, 3, 4, 5))::DOUBLE AS before,
+    (n % {CHANGED} IN (1, 3, 4, 5))::DOUBLE AS after"""
 
 
 @contextmanager
@@ -280,8 +275,7 @@ def ask(address: str, items: int) -> Iterator[Row]:
 
     def one_item() -> dict[str, Any]:
         n = number()
-        item = f"{(n * 0x9E3779B97F4A7C15) % 2**64:016x}"
-        return {"task": TASKS[(n // CHANGED) % len(TASKS)], "item": item}
+        return {"task": task_of(n), "item": item_of(n)}
 
     def search() -> dict[str, Any]:
         text = rng.choice(("no such text", "w10a", str(number())))

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from forgetmap import demo, terminal
 from forgetmap.cli import app
 
 DOCS = Path(__file__).resolve().parent
-COMMANDS = ("", "compare", "show", "convert", "demo")
 SVG = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>.{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, monospace;
 font-size: {char_height}px; line-height: {line_height}px; }} {styles}</style>
@@ -37,13 +39,19 @@ def reference() -> str:
         "# Command line\n\nMade by `make docs` from `--help`.\n\n"
         "Exit codes: 0 fine, 1 a gate is broken, 2 bad input, 3 no honest answer is possible.\n"
     ]
-    for command in COMMANDS:
-        arguments = [command, "--help"] if command else ["--help"]
+    for words in _commands(get_command(app)):
+        arguments = [*words, "--help"]
         shown = runner.invoke(app, arguments, prog_name="forgetmap", terminal_width=100).output
-        parts.append(
-            f"\n## forgetmap {command}\n\n```text\n{shown.strip()}\n```\n".replace(" \n\n", "\n\n")
-        )
+        title = " ".join(["forgetmap", *words])
+        parts.append(f"\n## {title}\n\n```text\n{shown.strip()}\n```\n")
     return "".join(parts)
+
+
+def _commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of every command, groups before what is in them."""
+    yield words
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _commands(inner, (*words, name))
 
 
 def picture() -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+from itertools import combinations, product
 
 import pytest
 
@@ -12,28 +14,72 @@ from forgetmap.readers import ReadOptions, read
 from forgetmap.samples import wording_hash
 
 LM_EVAL = DATA / "lm_eval/0.4.13"
-LIGHTEVAL = {version: DATA / "lighteval" / version for version in ("0.10.0", "0.13.0")}
+REPLAY = DATA / "inspect_replay/0.3.285"
+"""What the models of the lm-eval logs answered, asked again, scored and written by Inspect."""
+LOGS = {
+    "lm-eval": str(LM_EVAL / "{side}"),
+    "lighteval 0.10": str(DATA / "lighteval/0.10.0/{side}/greedy"),
+    "lighteval 0.13": str(DATA / "lighteval/0.13.0/{side}/greedy"),
+    "Inspect": str(REPLAY / "{side}"),
+}
+"""The same two models, asked the capitals, by four harnesses or releases."""
 FAST = {"draws": 500}
 
 
-@pytest.mark.parametrize("version", LIGHTEVAL)
+def capitals(before, after):
+    return compare(before, after, **FAST).tasks["fm_capitals"]
+
+
+@pytest.mark.parametrize(("one", "other"), list(combinations(LOGS, 2)))
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_the_same_model_in_two_harnesses_has_no_flips(version, side):
-    result = compare(LM_EVAL / side, LIGHTEVAL[version] / side / "greedy", **FAST)
-    capitals = result.tasks["fm_capitals"]
-    assert capitals.n == 16
-    assert (capitals.counts.n10, capitals.counts.n01) == (0, 0)
-    assert capitals.forgetting.soft.value == pytest.approx(0, abs=1e-4)
-    assert result.confounds[0].setting == "harness"
-    assert any("by their words" in text for text in result.warnings)
+def test_the_same_model_in_two_harnesses_has_no_flips(one, other, side):
+    result = compare(LOGS[one].format(side=side), LOGS[other].format(side=side), **FAST)
+    found = result.tasks["fm_capitals"]
+    assert found.n == 16
+    assert (found.counts.n10, found.counts.n01) == (0, 0)
+    if one.partition(" ")[0] != other.partition(" ")[0]:
+        assert result.confounds[0].setting == "harness"
+        assert any("by their words" in text for text in result.warnings)
 
 
-@pytest.mark.parametrize("version", LIGHTEVAL)
-def test_a_map_across_harnesses_equals_the_map_within_one(version):
-    within = compare(LM_EVAL / "before", LM_EVAL / "after", **FAST).tasks["fm_capitals"]
-    across = compare(LM_EVAL / "before", LIGHTEVAL[version] / "after/greedy", **FAST)
-    assert across.tasks["fm_capitals"].counts == within.counts
-    assert across.tasks["fm_capitals"].forgetting.raw.value == within.forgetting.raw.value
+@pytest.mark.parametrize("version", ["lighteval 0.10", "lighteval 0.13"])
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_the_options_of_the_same_model_are_as_likely_in_two_harnesses(version, side):
+    found = capitals(LOGS["lm-eval"].format(side=side), LOGS[version].format(side=side))
+    assert found.forgetting.soft.value == pytest.approx(0, abs=1e-4)
+
+
+@pytest.mark.parametrize(("one", "other"), list(product(LOGS, LOGS)))
+def test_the_map_is_the_same_whichever_harness_wrote_the_logs(one, other):
+    """Within each harness, and with the log before of one and the log after of another."""
+    found = capitals(LOGS[one].format(side="before"), LOGS[other].format(side="after"))
+    expected = capitals(LM_EVAL / "before", LM_EVAL / "after")
+    assert (expected.counts.n10, expected.counts.n01) == (4, 3)
+    assert found.counts == expected.counts
+    for change in ("forgetting", "backward_transfer"):
+        assert getattr(found, change).raw.value == getattr(expected, change).raw.value
+    assert found.p_value == expected.p_value
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_answers_replayed_through_inspect_are_scored_as_by_lm_eval(side):
+    """Also options of differing number, and generated numbers taken out of the text."""
+    result = compare(LM_EVAL / side, REPLAY / side, **FAST)
+    assert {task: cell.n for task, cell in result.tasks.items()} == {
+        **{"fm_capitals": 16, "fm_elements": 14, "fm_sums": 12}
+    }
+    assert (result.total.counts.n10, result.total.counts.n01) == (0, 0)
+    assert 0 < result.total.counts.n00 < 42
+
+
+def test_the_map_of_replayed_answers_is_that_of_lm_eval():
+    ours, theirs = (
+        compare(logs / "before", logs / "after", **FAST).tasks for logs in (REPLAY, LM_EVAL)
+    )
+    assert ours.keys() == {"fm_capitals", "fm_elements", "fm_sums"}
+    for task, cell in ours.items():
+        assert cell.counts == theirs[task].counts
+        assert cell.counts.n10 > 0 < cell.counts.n01
 
 
 def test_a_table_pairs_with_a_harness(tmp_path):
@@ -56,8 +102,6 @@ def test_a_table_pairs_with_a_harness(tmp_path):
 
 
 def _documents():
-    import json
-
     (file,) = (LM_EVAL / "before").rglob("samples_fm_capitals_*")
     return [json.loads(line) for line in file.read_text().splitlines()]
 

@@ -1,36 +1,30 @@
-"""Whatever the bytes: a result or one clear error, never another exception, never a false pair."""
+"""Made-up bytes, values and pairs: a sound map or one clear error, never a false pair."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import math
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 import forgetmap
-from forgetmap.errors import InputError, WithheldError
-from forgetmap.readers import ReadOptions
+from forgetmap.errors import InputError
 from forgetmap.samples import SCHEMA
-from forgetmap.show import show
+from fuzzing import assert_sound, cases, survives
 from logs import items, lm_eval_record, write_lm_eval
-
-DATA = Path(__file__).parent / "data"
-REFUSALS = (InputError, WithheldError)
 
 
 def quick(examples: int) -> settings:
-    """Always the same examples, as many as a few seconds allow; add Phase.shrink to hunt a bug."""
+    """Always the same examples; add Phase.shrink to hunt a bug."""
     return settings(
-        max_examples=examples,
+        max_examples=cases(examples),
         phases=[Phase.explicit, Phase.generate],
         derandomize=True,
         deadline=None,
@@ -39,59 +33,11 @@ def quick(examples: int) -> settings:
     )
 
 
-# --- the property ---------------------------------------------------------------------------------
-
-
-def survives(path: Path, other: Path | None = None) -> forgetmap.ForgettingMap | None:
-    """Read, show and compare: a sound map comes out, or None where the log was refused."""
-    try:
-        show(path)
-        samples = forgetmap.read(path, ReadOptions(text=True))
-        chosen = samples.only(samples.models[0])
-        partner = forgetmap.read(other) if other else chosen
-        result = forgetmap.compare(
-            chosen, partner, draws=100, flips=path.parent / "flips.csv", metric=first_metric(chosen)
-        )
-    except REFUSALS as error:
-        if not str(error).strip():
-            pytest.fail("an error without a message")
-        return None
-    assert_sound(result)
-    return result
-
-
-def first_metric(samples: forgetmap.Samples) -> dict[str, str] | None:
-    """Choose for tasks with several metrics, as a user would when asked to."""
-    found: dict[str, str] = {}
-    for batch in samples.to_batches(["task", "metric"]):
-        for row in batch.to_pylist():
-            found.setdefault(row["task"], row["metric"])
-    return found if len(found) == 1 else None
-
-
-def assert_sound(result: forgetmap.ForgettingMap) -> None:
-    """Counts add up, shares are shares, and the map can be written and read again."""
-    covered = result.coverage
-    counts = [value for value in covered.model_dump().values() if isinstance(value, int)]
-    assert min(counts) >= 0
-    paired = covered.matched + covered.unscored + covered.conflicts
-    assert covered.items_before == paired + covered.only_before
-    assert covered.items_after == paired + covered.only_after
-    assert result.total.n == covered.matched == sum(cell.n for cell in result.tasks.values())
-    for cell in (result.total, result.macro, *result.tasks.values()):
-        shares = (cell.accuracy_before, cell.accuracy_after, cell.forgetting.raw.value, cell.mde)
-        assert all(-1e-9 <= share <= 1 + 1e-9 for share in shares)
-        assert 0 <= cell.p_value <= 1
-        assert math.isclose(sum(cell.counts.model_dump().values()), cell.n, abs_tol=1e-6)
-    json.loads(result.to_json(), parse_constant=pytest.fail)
-    assert forgetmap.ForgettingMap.from_json(result.to_json()) == result
-
-
-def in_a_folder(name: str, content: bytes) -> forgetmap.ForgettingMap | None:
+def in_a_folder(name: str, content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(content)
-        return survives(path)
+        survives(path)
 
 
 # --- bytes ----------------------------------------------------------------------------------------
@@ -298,68 +244,3 @@ def test_the_order_of_rows_does_not_matter(one: list, two: list, scores: list) -
             result = survives(path, good)
             found.append(result and (result.coverage, result.total.counts))
     assert found[0] == found[1]
-
-
-# --- real logs, damaged ---------------------------------------------------------------------------
-
-
-def golden(pattern: str) -> list[Path]:
-    """The smallest real logs of a kind, few enough to be quick."""
-    found = [path for path in DATA.rglob(pattern) if "make" not in path.parts]
-    return sorted(found, key=lambda path: (path.stat().st_size, path.name))[:4]
-
-
-MUTATIONS = st.lists(
-    st.tuples(
-        st.sampled_from(["flip", "cut", "drop", "repeat", "insert"]),
-        st.floats(0, 1, exclude_max=True),
-        st.binary(min_size=1, max_size=8),
-    ),
-    min_size=1,
-    max_size=3,
-)
-
-
-def mutated(content: bytes, mutations: list[tuple[str, float, bytes]]) -> bytes:
-    for kind, place, new in mutations:
-        at, size = int(place * len(content)), len(new)
-        head, tail = content[:at], content[at:]
-        content = {
-            "flip": head + bytes(a ^ b for a, b in zip(tail, new, strict=False)) + tail[size:],
-            "cut": head,
-            "drop": head + tail[size:],
-            "repeat": head + tail[: 10 * size] + tail,
-            "insert": head + new + tail,
-        }[kind]
-    return content
-
-
-def assert_survives_mutations(pattern: str, chosen: int, mutations: list) -> None:
-    logs = golden(pattern)
-    if not logs:
-        pytest.skip(f"no real logs {pattern} under tests/data")
-    source = logs[chosen % len(logs)]
-    in_a_folder(source.name, mutated(source.read_bytes(), mutations))
-
-
-@quick(25)
-@given(st.integers(0, 3), MUTATIONS)
-def test_damaged_harness_logs(chosen: int, mutations: list) -> None:
-    assert_survives_mutations("samples_*.jsonl", chosen, mutations)
-
-
-@quick(25)
-@given(st.integers(0, 3), MUTATIONS)
-def test_damaged_details_files(chosen: int, mutations: list) -> None:
-    assert_survives_mutations("details_*.parquet", chosen, mutations)
-
-
-@quick(20)
-@given(MUTATIONS)
-def test_damaged_samples_files(mutations: list) -> None:
-    rows = ({"item": i, "item_ref": str(i), "score": float(i % 2)} for i in range(50))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "s.parquet"
-        forgetmap.Samples.from_rows(rows).write(path)
-        path.write_bytes(mutated(path.read_bytes(), mutations))
-        survives(path)

@@ -12,7 +12,7 @@ import pytest
 from conftest import DATA
 from forgetmap.comparison import compare
 from forgetmap.errors import InputError
-from forgetmap.readers import ReadOptions, inspect
+from forgetmap.readers import ReadOptions, inspect, inspect_archive
 from forgetmap.readers import lm_eval as lm_eval_reader
 from forgetmap.samples import content_hash
 
@@ -567,7 +567,7 @@ def test_bombs_are_refused(tmp_path):
     [("MAX_ENTRIES", 3, "4 members, more than 3"), ("MAX_ENTRY_BYTES", 100, "unpacks to")],
 )
 def test_limits(tmp_path, monkeypatch, limit, value, message):
-    monkeypatch.setattr(inspect, limit, value)
+    monkeypatch.setattr(inspect_archive, limit, value)
     log = pack(tmp_path / "a.eval", [sample(1), sample(2), sample(3)])
     with pytest.raises(InputError, match=message):
         inspect.read(log, ALL)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from forgetmap.capabilities.cli import capabilities, drift, score
+from forgetmap.capabilities.suite_cli import suite
 from forgetmap.cli_tools import (
     Json,
     Quiet,
@@ -19,6 +21,7 @@ from forgetmap.cli_tools import (
     progress,
     write_json,
 )
+from forgetmap.theory.cli import app as theory
 
 if TYPE_CHECKING:
     from forgetmap.map import ForgettingMap
@@ -296,6 +299,21 @@ def demo(
     typer.echo(f"Written to {out}/: map.json, map.csv, map.tex, flips.csv (items that changed).")
     typer.echo(f"The same by hand: forgetmap compare {folder}/before {folder}/after "
                f"--task-map {folder}/tasks.csv")  # fmt: skip
+
+
+app.command()(score)
+app.command()(drift)
+
+_capabilities = typer.Typer(
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+_capabilities.callback()(capabilities)
+_capabilities.command()(suite)
+app.add_typer(_capabilities, name="capabilities")
+app.add_typer(theory, name="theory")
 
 
 def main() -> None:

@@ -47,7 +47,7 @@ _STYLE: dict[Any, Any] = {
 
 @contextmanager
 def style(formulas: bool = False) -> Iterator[None]:
-    """Draw in forgetmap's look; `formulas` only where no text is from a log: there $ is no maths."""
+    """Draw in forgetmap's look; `formulas` only where no text comes from a log."""
     try:
         import matplotlib
     except ImportError as error:

@@ -39,6 +39,7 @@ EVAL_EXTRA = "pip install 'forgetmap[eval]'"
 ABOUT = "forgetmap-model.json"
 """Written last into a converted folder: where it comes from, and the checksums of its files."""
 
+_STORED: dict[str, tuple[str, int]] = {"float32": ("F32", 4), "bfloat16": ("BF16", 2)}
 _CONTROL, _USER_DEFINED = 3, 4
 """Kinds of tokens in GGUF that are never split."""
 _SHARED_NAMES = {
@@ -101,6 +102,8 @@ def convert_gguf(path: str | Path, out: str | Path, dtype: SaveType = "float32")
         raise InputError(f"{path}: no such file")
     if out.exists():
         raise InputError(f"{out}: exists already; name a new folder")
+    if dtype not in _STORED:
+        raise InputError(f"dtype {dtype}: must be one of {', '.join(_STORED)}")
     meta, tensors = _open(path)
     architecture = _architecture(path, meta)
     try:
@@ -264,19 +267,22 @@ def _undo_norm_offset(name: str, weight: Weights, meta: Mapping[str, Any]) -> We
 
 
 def _save_weights(path: Path, weights: Mapping[str, Weights], dtype: SaveType) -> None:
-    from safetensors import serialize_file
+    """Write a safetensors file: the length of a JSON header, the header, the numbers.
 
-    if dtype not in ("float32", "bfloat16"):
-        raise InputError(f"dtype {dtype}: must be float32 or bfloat16")
-    entries = {
-        name: {
-            "dtype": dtype,
-            "shape": list(weight.shape),
-            "data": weight.tobytes() if dtype == "float32" else _to_bfloat16(weight).tobytes(),
-        }
-        for name, weight in weights.items()
-    }
-    serialize_file(entries, str(path), {"format": "pt"})
+    By hand, as safetensors itself writes bfloat16 only with torch, which nothing here needs.
+    """
+    code, size = _STORED[dtype]
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for name, weight in weights.items():
+        start, end = end, end + weight.size * size
+        header[name] = {"dtype": code, "shape": weight.shape, "data_offsets": [start, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # so that the numbers lie where the processor likes them
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for weight in weights.values():
+            file.write(memoryview(weight if dtype == "float32" else _to_bfloat16(weight)))
 
 
 def _to_bfloat16(weight: Weights) -> npt.NDArray[np.uint16]:

@@ -76,6 +76,7 @@ def find_reader(path: Path) -> Reader:
     """Find the reader whose format the path is in."""
     from forgetmap.readers import (
         bfcl,
+        captrack,
         evalplus,
         every_eval_ever,
         helm,
@@ -96,7 +97,7 @@ def find_reader(path: Path) -> Reader:
     ]
     harnesses: list[Reader] = [
         *(lm_eval, lighteval, inspect, helm, opencompass, every_eval_ever),
-        *(promptfoo, evalplus, openai_evals, bfcl, verifiers, nemo),
+        *(promptfoo, evalplus, openai_evals, bfcl, verifiers, nemo, captrack),
     ]
     known: list[Reader] = [parquet, *third_party, *harnesses, table]
     for reader in known:

@@ -1,36 +1,18 @@
 """Inspect: `.eval` (a zip of JSON, one member per sample and epoch) and `.json` logs.
 
-Since 0.3.206 members are packed with zstd, which zipfile reads from Python 3.14 on only. The
-package `zstandard` unpacks them; Inspect's own API, slower by two orders of magnitude, does where
-that is missing or where a sample is kept in several members. Archives are untrusted: all members
-are checked before one is unpacked.
+What headers and samples mean; how they are got out of a file is in `inspect_archive`.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import io
 import re
-import stat
-import struct
-import zipfile
-import zlib
 from collections import Counter
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forgetmap.errors import InputError
 from forgetmap.files import open_binary
-from forgetmap.readers.common import (
-    Run,
-    brief,
-    file_name,
-    find_files,
-    number,
-    number_repeats,
-    parse_json,
-    read_json,
-)
+from forgetmap.readers.common import Run, file_name, find_files, number, number_repeats
+from forgetmap.readers.inspect_archive import naming, read_header, read_samples
 from forgetmap.samples import Meta, Samples, batches, content_hash, wording_hash
 
 if TYPE_CHECKING:
@@ -40,22 +22,9 @@ if TYPE_CHECKING:
     from forgetmap.readers import ReadOptions
 
 LOG_VERSION = 2
-MAX_ENTRIES = 2_000_000
-MAX_ENTRY_BYTES = 256 * 2**20
-MAX_RATIO = 1000
-"""A member beyond it (and beyond 1 MiB) is a bomb, not a sample."""
 _MOST_EPOCHS = 10_000
 """Epochs within one log are numbered below it, logs of other seeds in multiples of it."""
 
-_ZSTD = 93
-_PLAIN = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-_SAMPLE = re.compile(r"samples/.+_epoch_\d+\.json", re.DOTALL)
-_PART_OF_SAMPLE = re.compile(r"samples/.+_epoch_\d+/.+", re.DOTALL)
-_FIELDS = {
-    *("id", "epoch", "input", "choices", "target"),
-    *("output", "scores", "error", "limit", "invalidation"),
-}
-"""All that is used of a sample."""
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _REASONS = {
     "invalid_response_format": "no_answer",
@@ -68,10 +37,6 @@ _SENDING = {  # how requests are sent, not what is asked
     *("timeout", "attempt_timeout", "stream_idle_timeout", "cache", "cache_prompt", "batch"),
 }
 _SHOTS = ("num_fewshot", "fewshot", "few_shot", "n_shot", "num_shots", "shots")
-_TROUBLE = (
-    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError),
-    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
-)
 
 
 def sniff(path: Path) -> bool:
@@ -143,8 +108,8 @@ def _mixed_runs(runs: list[Run]) -> Iterator[str]:
 
 
 def _describe(file: Path) -> _Log:
-    header, warnings = _header(file)
-    with _naming(file, "header"):
+    header, warnings = read_header(file)
+    with naming(file, "header"):
         version = header.get("version")
         if version != LOG_VERSION:
             raise InputError(
@@ -230,9 +195,9 @@ def _rows(
     seen: dict[str, None] = {}
     waiting: list[tuple[str, dict[str, Any]]] = []  # until it is known which metrics there are
     samples = 0
-    for member, sample in _samples(file, how):
+    for member, sample in read_samples(file, how):
         samples += 1
-        with _naming(file, member):
+        with naming(file, member):
             item = _item(sample, how)
             item["repeat"] = repeat * _MOST_EPOCHS + _epoch(sample) - 1
             item["source"] = f"{file_name(file)}:{member}"
@@ -367,150 +332,3 @@ def _status(sample: dict[str, Any], score: dict[str, Any], value: float | None) 
     if value == 0 and score.get("answer") == "":
         return "no_answer"
     return _REASONS.get(str(score.get("reason")), "ok") if value == 0 else "ok"
-
-
-@contextmanager
-def _naming(file: Path, member: str) -> Iterator[None]:
-    """Turn any trouble with a member into one line that names it."""
-    try:
-        yield
-    except InputError:
-        raise
-    except _TROUBLE as error:
-        reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
-        raise InputError(f"{file}: {member}: damaged, or of an unknown form ({reason})") from error
-
-
-def _header(file: Path) -> tuple[dict[str, Any], list[str]]:
-    """Read the header of a log, and what is to be warned of."""
-    if file.suffix == ".json":
-        return {name: v for name, v in _read_log(file).items() if name != "samples"}, []
-    with _Archive.open(file) as archive:
-        if archive.needs_inspect:
-            with _naming(file, "header"):
-                log = _inspect(file).read_eval_log(str(file), header_only=True)
-                return log.model_dump(mode="json"), []
-        if "header.json" in archive.members:
-            return archive.parse("header.json"), []
-        if "_journal/start.json" in archive.members:
-            crashed = f"{file_name(file)}: has no header.json; the run crashed or is still going"
-            return archive.parse("_journal/start.json"), [crashed]
-    raise InputError(f"{file}: has neither header.json nor _journal/start.json; no Inspect log")
-
-
-def _samples(file: Path, how: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (member, sample), one at a time."""
-    if file.suffix == ".json":
-        how.tick(file.stat().st_size)
-        for index, sample in enumerate(_read_log(file).get("samples") or []):
-            yield f"samples[{index}]", sample
-        return
-    with _Archive.open(file) as archive:
-        if archive.needs_inspect:
-            how.tick(file.stat().st_size)
-            yield from _samples_by_inspect(file)
-            return
-        for name, info in archive.members.items():
-            how.tick(info.compress_size)
-            if _SAMPLE.fullmatch(name):
-                yield name, archive.parse(name)
-
-
-def _read_log(file: Path) -> dict[str, Any]:
-    log = read_json(file)
-    if not isinstance(log, dict) or not isinstance(log.get("samples"), list | None):
-        raise InputError(f"{file}: is not an Inspect log")
-    return log
-
-
-def _inspect(file: Path) -> Any:
-    if importlib.util.find_spec("inspect_ai") is None:
-        raise InputError(
-            f"{file}: is packed in a way that needs Inspect to read; install forgetmap[inspect]"
-        )
-    return importlib.import_module("inspect_ai.log")
-
-
-def _samples_by_inspect(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    with _naming(file, "samples"):
-        found = _inspect(file).read_eval_log_samples(str(file), all_samples_required=False)
-        for sample in found:
-            name = f"samples/{sample.id}_epoch_{sample.epoch}.json"
-            yield name, sample.model_dump(mode="json", include=_FIELDS)
-
-
-class _Archive:
-    """An `.eval` file whose members were all checked, before any is unpacked."""
-
-    def __init__(self, file: Path, raw: BinaryIO) -> None:
-        self.file, self.raw = file, raw
-        with _naming(file, "zip directory"):
-            self.zip = zipfile.ZipFile(raw)
-        infos = self.zip.infolist()
-        if len(infos) > MAX_ENTRIES:
-            raise InputError(f"{file}: has {len(infos):,} members, more than {MAX_ENTRIES:,}")
-        for info in infos:
-            if why := _suspicious(info):
-                raise InputError(f"{file}: {info.filename!r:.80}: {why}; nothing was read")
-        self.members = {info.filename: info for info in infos}  # of two with one name the last
-        self.needs_inspect = any(_PART_OF_SAMPLE.fullmatch(name) for name in self.members) or (
-            importlib.util.find_spec("zstandard") is None
-            and any(info.compress_type not in _PLAIN for info in infos)
-        )
-
-    @classmethod
-    @contextmanager
-    def open(cls, file: Path) -> Iterator[_Archive]:
-        """Open a file; it is closed at the end."""
-        with open_binary(file) as raw:
-            yield cls(file, raw)
-
-    def parse(self, name: str) -> dict[str, Any]:
-        """Unpack one member and parse its JSON object."""
-        info = self.members[name]
-        with _naming(self.file, name):
-            if info.compress_type == _ZSTD:
-                content = self._unpack_zstd(info)
-            else:
-                with self.zip.open(info) as member:
-                    content = member.read(MAX_ENTRY_BYTES + 1)
-            record = parse_json(content)
-            if not isinstance(record, dict):
-                raise ValueError("a JSON object was expected")
-        return record
-
-    def _unpack_zstd(self, info: zipfile.ZipInfo) -> bytes:
-        """Unpack what zipfile cannot; never more than the directory says."""
-        zstandard = importlib.import_module("zstandard")
-        self.raw.seek(info.header_offset)
-        start = self.raw.read(30)
-        if start[:4] != b"PK\x03\x04":
-            raise zipfile.BadZipFile("no member where the directory says")
-        self.raw.seek(sum(struct.unpack("<HH", start[26:30])), io.SEEK_CUR)
-        packed = io.BytesIO(self.raw.read(info.compress_size))
-        try:
-            unpacker = zstandard.ZstdDecompressor(max_window_size=MAX_ENTRY_BYTES)
-            content: bytes = unpacker.stream_reader(packed).read(info.file_size + 1)
-        except zstandard.ZstdError as error:
-            raise zipfile.BadZipFile(str(error)) from error
-        if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
-            raise zipfile.BadZipFile("its size or checksum is wrong")
-        return content
-
-
-def _suspicious(info: zipfile.ZipInfo) -> str | None:
-    """Say why a member must not be unpacked."""
-    parts = info.filename.replace("\\", "/").split("/")
-    if ".." in parts or parts[0] == "" or parts[0].endswith(":"):
-        return "its name leads out of the archive"
-    if stat.S_ISLNK(info.external_attr >> 16):
-        return "is a link"
-    if info.flag_bits & 1:
-        return "is encrypted"
-    if info.compress_type not in {*_PLAIN, _ZSTD}:
-        return f"is packed by the unknown method {info.compress_type}"
-    if info.file_size > MAX_ENTRY_BYTES:
-        return f"unpacks to {info.file_size:,} bytes, more than {MAX_ENTRY_BYTES // 2**20} MiB"
-    if info.file_size > max(2**20, MAX_RATIO * info.compress_size):
-        return f"unpacks to more than {MAX_RATIO} times its size"
-    return None

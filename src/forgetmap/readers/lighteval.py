@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     from forgetmap.readers import ReadOptions
 
+_MALFORMED = (ValueError, TypeError, LookupError, AttributeError)
+
 
 def sniff(path: Path) -> bool:
     """Look for details files by name."""
@@ -166,7 +168,7 @@ def _batches(
                 warnings += [told] if told not in warnings else []
                 continue
             yield _batch(run, file, repeat, metric, scores, columns)
-    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
+    except (pa.ArrowException, OSError, *_MALFORMED) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(
@@ -321,6 +323,8 @@ def _item_scores(metrics: pa.StructArray) -> Iterator[tuple[str, pa.Array | None
             values = values.cast(pa.float64())
         if pa.types.is_floating(values.type):
             scores = values.cast(pa.float64())
+            if pc.any(pc.is_inf(scores)).as_py():
+                raise ValueError(f"{field.name} holds infinity, which is no score")
             yield field.name, pc.if_else(pc.is_nan(scores), None, scores)
         else:
             yield field.name, None

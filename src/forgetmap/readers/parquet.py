@@ -1,16 +1,31 @@
-"""forgetmap's own Parquet: Samples written by `forgetmap convert` or `Samples.write`."""
+"""forgetmap's own Parquet: Samples written by `forgetmap convert` or `Samples.write`.
+
+Rows are read when they are needed. That no value lies where none can be is told by the statistics
+in the footer, without a look at the rows.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
+
 from forgetmap.errors import InputError
-from forgetmap.samples import Samples, parquet_schema
+from forgetmap.samples import SCHEMA, Samples, parquet_schema
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from forgetmap.readers import ReadOptions
+
+_BOUNDS = {
+    "score": (-sys.float_info.max, sys.float_info.max),
+    "gold_probability": (0.0, 1.0),
+    "repeat": (0, 2**31 - 1),
+    "k": (2, 2**31 - 1),
+}
+_FILLED = {field.name for field in SCHEMA if not field.nullable}
 
 
 def sniff(path: Path) -> bool:
@@ -19,10 +34,33 @@ def sniff(path: Path) -> bool:
         return False
     try:
         return b"forgetmap" in (parquet_schema(path).metadata or {})
-    except InputError:
+    except (InputError, UnicodeError):  # a name that is not UTF-8 cannot be opened
         return False
 
 
 def read(path: Path, how: ReadOptions) -> Samples:  # noqa: ARG001 - every reader takes it
     """Open the file; rows are read when they are needed, and only the columns asked for."""
-    return Samples.read(path)
+    samples = Samples.read(path)
+    footer = pq.read_metadata(path)
+    names = [footer.schema.column(index).path for index in range(footer.num_columns)]
+    checked = [(index, name) for index, name in enumerate(names) if name in {*_BOUNDS, *_FILLED}]
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        for index, name in checked:
+            if why := _impossible(name, group.column(index).statistics):
+                raise InputError(f"{path}: the column {name!r} {why}; convert it again")
+    return samples
+
+
+def _impossible(name: str, found: pq.Statistics | None) -> str | None:
+    """Say what no Samples can hold; silent where the file keeps no statistics."""
+    if found is None:
+        return None
+    if name in _FILLED and found.has_null_count and found.null_count:
+        return f"lacks {found.null_count} values"
+    if name in _BOUNDS and found.num_values:
+        if not found.has_min_max:
+            return "holds nothing but NaN"
+        low, high = _BOUNDS[name]
+        if not low <= found.min <= found.max <= high:
+            return f"holds values from {found.min:g} to {found.max:g}"
+    return None

@@ -232,15 +232,17 @@ def _records(
 
 
 def _parquet(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
-    parquet_schema(file)
     row = 0
     try:
+        parquet_schema(file)
         with pq.ParquetFile(file) as parquet:
             for batch in parquet.iter_batches(8192):
                 how.tick(batch.nbytes)
                 for record in batch.to_pylist():
                     row += 1
                     yield row, record
+    except UnicodeEncodeError as error:
+        raise InputError(f"{file}: its name is not UTF-8; rename it") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: is damaged ({brief(error)})") from error
 

@@ -1,0 +1,292 @@
+"""Drift: the result of comparing two models by capability, and its public JSON contract."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+import forgetmap
+from forgetmap.capabilities.manifest import Direction
+from forgetmap.errors import InputError
+from forgetmap.flips import spreadsheet_safe
+from forgetmap.map import Confound, Estimate, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DRIFT_SCHEMA_VERSION = 1
+
+Verdict = Literal["worse", "better", "lower", "higher", "equivalent", "undecided"]
+"""`lower` and `higher` are the words where drift is neither better nor worse (two-sided)."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Flips(_Model):
+    """Items of a 0/1 metric that changed; with several runs, means over all pairings of runs."""
+
+    lost: float
+    """From 1 to 0, whatever the direction of the metric."""
+    gained: float
+
+
+class Size(_Model):
+    """How large a two-sided drift is, whatever its sign."""
+
+    standardised: float | None
+    """Difference of the means in units of the items' standard deviation; None without one."""
+    ks: float
+    """Largest distance between the two distributions (Kolmogorov and Smirnov)."""
+
+
+class MetricDrift(_Model):
+    """One metric of one task, before and after."""
+
+    capability: str
+    group: str
+    task: str
+    metric: str
+    direction: Direction
+    range: tuple[float | None, float | None]
+    role: Literal["primary", "deep-dive"]
+    by: Literal["rule", "judge"]
+    n: int
+    """Items with a value on both sides."""
+    runs_before: int
+    runs_after: int
+    before: float
+    after: float
+    change: Estimate
+    relative: Estimate | None
+    withheld: str | None
+    """Why there is no relative change."""
+    flips: Flips | None
+    size: Size | None
+    failures_before: float
+    """Share of answers that gave no valid value or no answer to extract."""
+    failures_after: float
+    only_before: int
+    only_after: int
+    unscored: int
+    """Items on both sides that lack a value on one of them."""
+    p_value: float
+    p_adjusted: float
+    test: Literal["mcnemar", "sign-flip"]
+    interval: Literal["bootstrap", "bayes", "same answers"]
+    margin: float
+    """In units of the metric."""
+    mde: float
+    """Smallest change that would have been found with 80 % power."""
+    verdict: Verdict
+
+    @property
+    def name(self) -> str:
+        """Task and metric."""
+        return f"{self.task} {self.metric}"
+
+
+class LeaveOneOut(_Model):
+    """The aggregate without one of its parts: the range, and the part it hinges on most."""
+
+    low: float
+    high: float
+    without: str
+
+
+class Aggregate(_Model):
+    """CapTrack's mean of relative changes, with what it hides.
+
+    Oriented, so that negative is worse; for two-sided parts negative is lower.
+    """
+
+    relative: Estimate | None
+    """None where no part has a relative change."""
+    spread: float | None
+    """CapTrack's deviation between the parts, which is no sampling error."""
+    parts: list[str]
+    left_out: list[str]
+    """Parts whose relative change is withheld or missing."""
+    leave_one_out: LeaveOneOut | None
+    worst: str | None
+    p_value: float
+    p_adjusted: float
+    verdict: Verdict
+
+
+class CapabilityDrift(Aggregate):
+    """A capability: its primary metrics together."""
+
+    code: str
+    name: str
+    group: str
+    two_sided: bool
+
+
+class GroupDrift(Aggregate):
+    """A group: its capabilities together."""
+
+    name: str
+
+
+class MissingMetric(_Model):
+    """A metric of the manifest that was not compared, and why."""
+
+    capability: str
+    task: str
+    metric: str
+    reason: str
+
+
+class DriftSettings(_Model):
+    """How it was compared."""
+
+    manifest: str
+    margin: float
+    draws: int
+    seed: int
+
+
+class Drift(_Model):
+    """What changed between two models, capability by capability, with how sure that is."""
+
+    schema_version: int = DRIFT_SCHEMA_VERSION
+    forgetmap_version: str = forgetmap.__version__
+    before: str
+    after: str
+    settings: DriftSettings
+    confounds: list[Confound]
+    warnings: list[str] = Field(default_factory=list)
+    groups: list[GroupDrift]
+    capabilities: list[CapabilityDrift]
+    metrics: list[MetricDrift]
+    gaps: list[MissingMetric]
+
+    def to_json(self) -> str:
+        """The result in the public JSON contract (docs/reference/capabilities.md)."""
+        return self.model_dump_json(indent=2)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Drift:
+        """Read a result back; a newer contract than known is refused."""
+        try:
+            content = json.loads(text)
+            version = content.get("schema_version") if isinstance(content, dict) else None
+            if isinstance(version, int) and version > DRIFT_SCHEMA_VERSION:
+                raise InputError(
+                    f"the drift has schema version {version}, this forgetmap knows up to "
+                    f"{DRIFT_SCHEMA_VERSION}; upgrade forgetmap to read it"
+                )
+            return cls.model_validate(content)
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InputError(f"not a forgetmap drift: not JSON ({error})") from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "the top"
+            raise InputError(f"not a forgetmap drift: at {where}, {first['msg']}") from error
+
+    @property
+    def primary(self) -> list[MetricDrift]:
+        """The metrics that the verdicts rest on."""
+        return [metric for metric in self.metrics if metric.role == "primary"]
+
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        counts = Counter(metric.verdict for metric in self.primary)
+        listed = ", ".join(
+            f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict]
+        )
+        text = f"{len(self.primary)} primary metrics: {listed or 'none compared'}"
+        directed = [c for c in self.capabilities if c.relative and not c.two_sided]
+        worst = min(directed, key=lambda c: c.relative.value if c.relative else 0, default=None)
+        if worst is not None and worst.relative is not None and worst.relative.value < 0:
+            found = worst.relative
+            text += (
+                f"; largest loss {worst.code} {signed(found.value)} "
+                f"({signed(found.low)} to {signed(found.high)}), {worst.verdict}"
+            )
+        return text
+
+    def to_csv(self) -> str:
+        """Every group, capability and metric as one tidy table; changes as fractions."""
+        out = io.StringIO()
+        writer = csv.DictWriter(out, _CSV_COLUMNS, lineterminator="\n", restval="")
+        writer.writeheader()
+        for row in self._rows():
+            writer.writerow({name: spreadsheet_safe(value) for name, value in row.items()})
+        return out.getvalue()
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for group in self.groups:
+            yield {"level": "group", "group": group.name} | _aggregate_row(group)
+        for capability in self.capabilities:
+            row = {"level": "capability", "group": capability.group, "capability": capability.code}
+            yield row | _aggregate_row(capability)
+        for metric in self.metrics:
+            yield {"level": "metric"} | _metric_row(metric)
+        for gap in self.gaps:
+            known = {"capability": gap.capability, "task": gap.task, "metric": gap.metric}
+            yield {"level": "gap", **known, "note": gap.reason}
+
+
+_CSV_COLUMNS = (
+    *("level", "group", "capability", "task", "metric", "direction", "role", "by", "n"),
+    *("before", "after", "change", "change_low", "change_high"),
+    *("relative", "relative_low", "relative_high", "spread"),
+    *("without_one_low", "without_one_high", "worst", "lost", "gained", "standardised", "ks"),
+    *("failures_before", "failures_after", "only_before", "only_after", "unscored"),
+    *("p_value", "p_adjusted", "test", "interval", "margin", "mde", "verdict", "note"),
+)
+
+
+def _aggregate_row(cell: Aggregate) -> dict[str, Any]:
+    out = cell.leave_one_out
+    left_out = f"left out: {', '.join(cell.left_out)}" if cell.left_out else ""
+    return {
+        **_spread("relative", cell.relative),
+        "n": len(cell.parts),
+        "spread": cell.spread,
+        "without_one_low": out.low if out else None,
+        "without_one_high": out.high if out else None,
+        "worst": cell.worst,
+        "p_value": cell.p_value,
+        "p_adjusted": cell.p_adjusted,
+        "verdict": cell.verdict,
+        "note": left_out,
+    }
+
+
+def _metric_row(cell: MetricDrift) -> dict[str, Any]:
+    nested = {"change", "relative", "flips", "size", "withheld", "range"}
+    plain = cell.model_dump(exclude=nested | {"runs_before", "runs_after"})
+    return {
+        **plain,
+        **_spread("change", cell.change),
+        **_spread("relative", cell.relative),
+        **(cell.flips.model_dump() if cell.flips else {}),
+        **(cell.size.model_dump() if cell.size else {}),
+        "note": cell.withheld,
+    }
+
+
+def _spread(name: str, found: Estimate | None) -> dict[str, float | None]:
+    if found is None:
+        return {}
+    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+
+
+def signed(share: float, digits: int = 1) -> str:
+    """A change as text, in percent, with its sign.
+
+    Example:
+        >>> signed(0.034), signed(-0.5), signed(0.0)
+        ('+3.4 %', '-50.0 %', '0.0 %')
+    """
+    text = percent(share, digits)
+    return f"+{text}" if float(text.removesuffix(" %")) > 0 else text

@@ -1,0 +1,366 @@
+"""The manifest: which capabilities there are, and by which metrics of which tasks they are seen.
+
+A YAML file, checked when it is loaded. CapTrack's taxonomy ships as one (`captrack`); a manifest of
+your own may stand alone or extend it, and may name scorers of your own (`module:function`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from functools import cache, cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from forgetmap.capabilities import robustness, scorers
+from forgetmap.capabilities.items import Item
+from forgetmap.capabilities.judge_prompts import JUDGEMENTS
+from forgetmap.errors import InputError
+from forgetmap.files import open_binary
+from forgetmap.readers.common import brief
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from forgetmap.capabilities.items import Value
+
+    Scorer = Callable[[Sequence[Item], Sequence[str]], dict[str, list[Value]]]
+
+BUILT_IN = ("captrack", "open-suite")
+ROBUSTNESS = "robustness"
+"""The scorer that pairs an item with its rephrasings; it works on what others scored."""
+_MAX_BYTES = 4 * 2**20
+_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The quick one, where PyYAML was built with it; both build plain values only."""
+_FIELDS = tuple(Item.__slots__)
+
+Direction = Literal["up", "down", "two-sided"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Metric(_Model):
+    """One metric of one task, and what it takes."""
+
+    task: str
+    scorer: str
+    metric: str
+    needs: tuple[str, ...] = ()
+    """Fields of the item without which nothing can be scored; `meta.language` is a key of meta."""
+    range: tuple[float | None, float | None] = (0.0, 1.0)
+    """Smallest and largest value; null for no bound."""
+    direction: Direction = "up"
+    """`up`: more is better; `two-sided`: drift as such is the finding."""
+    role: Literal["primary", "deep-dive"] = "primary"
+    by: Literal["rule", "judge"] = "rule"
+    margin: float | None = Field(None, gt=0, lt=1)
+    """Change that would not matter, as a share of the range, or of the base where there is none."""
+
+    @property
+    def width(self) -> float | None:
+        """Width of the range; None where it is open."""
+        low, high = self.range
+        return None if low is None or high is None else high - low
+
+
+class Capability(_Model):
+    """Something a model can do, will do, or how it does it."""
+
+    code: str
+    name: str = ""
+    group: str = ""
+    metrics: tuple[Metric, ...] = ()
+
+    @property
+    def primary(self) -> list[Metric]:
+        """The metrics that the capability's aggregate is made of."""
+        return [metric for metric in self.metrics if metric.role == "primary"]
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether its drift is neither better nor worse."""
+        return any(metric.direction == "two-sided" for metric in self.primary)
+
+
+class Task(_Model):
+    """What else is known about a task."""
+
+    aliases: tuple[str, ...] = ()
+    original: str | None = None
+    """The task whose items this one rephrases; an item's `meta.original` names the item."""
+    compares: str = "accuracy"
+    """The metric of both tasks by which an answer and its rephrasing are compared."""
+
+
+class Manifest(_Model):
+    """Groups, capabilities and their metrics.
+
+    Example:
+        >>> manifest = Manifest.load("captrack")
+        >>> sorted(manifest.groups), manifest.task("gsm8k_subset")
+        (['CAN', 'HOW', 'WILL'], 'gsm8k.core')
+    """
+
+    name: str
+    extends: str | None = None
+    groups: dict[str, str] = Field(default_factory=dict)
+    tasks: dict[str, Task] = Field(default_factory=dict)
+    capabilities: tuple[Capability, ...] = ()
+
+    @classmethod
+    def load(cls, source: str | Path) -> Manifest:
+        """Load a built-in manifest by name, or a YAML file of your own."""
+        if str(source) in BUILT_IN:
+            return _built_in(str(source))
+        path = Path(source)
+        if not path.is_file():
+            raise InputError(
+                f"--manifest {source}: no such file, and not built in ({', '.join(BUILT_IN)})"
+            )
+        with open_binary(path) as file:
+            content = file.read(_MAX_BYTES)
+        try:
+            return _parse(str(path), content.decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: is not UTF-8 ({error.reason})") from error
+
+    @cached_property
+    def metrics(self) -> dict[tuple[str, str], Metric]:
+        """Every metric once, by (task, metric)."""
+        return {
+            (metric.task, metric.metric): metric
+            for capability in self.capabilities
+            for metric in capability.metrics
+        }
+
+    @cached_property
+    def _spellings(self) -> dict[str, str]:
+        names = {task: task for task, _ in self.metrics}
+        for task, known in self.tasks.items():
+            names |= dict.fromkeys(known.aliases, task)
+        return names | {name.replace(".", "_"): task for name, task in names.items()}
+
+    def task(self, name: str) -> str | None:
+        """The task that a name or file stem means, None where the manifest has none such.
+
+        A name without its part after the dot (`gsm8k`) counts where only one task begins so.
+        """
+        if found := self._spellings.get(name):
+            return found
+        begun = {task for task in self.task_names if task.partition(".")[0] == name}
+        return begun.pop() if len(begun) == 1 else None
+
+    def compared(self, task: str) -> tuple[Metric, Metric]:
+        """What robustness compares for a task: the metric of its original, and its own."""
+        known = self.tasks.get(task, Task())
+        return (
+            self.metrics[known.original or task, known.compares],
+            self.metrics[task, known.compares],
+        )
+
+    @cached_property
+    def task_names(self) -> list[str]:
+        """All tasks, in the manifest's order."""
+        return list(dict.fromkeys(task for task, _ in self.metrics))
+
+    def nearest(self, name: str) -> str:
+        """A hint at the task that an unknown name may mean."""
+        return _nearest(name, self._spellings)
+
+
+@cache
+def _built_in(name: str) -> Manifest:
+    data = files("forgetmap.capabilities").joinpath(f"data/{name}.yaml")
+    return _parse(name, data.read_text(encoding="utf-8"))
+
+
+def load_scorer(name: str) -> tuple[Scorer, int]:
+    """Find a scorer by name, or by `module:function` for one of your own; returns its version too.
+
+    Importing a module runs it: name only modules that you trust.
+    """
+    module_name, colon, function = name.partition(":")
+    if not colon:
+        known = scorers.load(name)
+        return known.score, known.VERSION
+    try:
+        module = importlib.import_module(module_name)
+        scorer: Scorer = getattr(module, function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"scorer {name}: cannot be imported ({brief(error)})") from error
+    return scorer, int(getattr(module, "VERSION", 0))
+
+
+class _NameError(ValueError):
+    """A name that means nothing, and where it stands."""
+
+    def __init__(self, where: tuple[str | int, ...], text: str) -> None:
+        super().__init__(text)
+        self.where = where
+
+
+def _parse(source: str, text: str) -> Manifest:
+    try:
+        manifest = Manifest.model_validate(yaml.load(text, Loader=_Loader))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = first["loc"]
+        place = ".".join(str(part) for part in where) or "the top"
+        hint = ""
+        if first["type"] == "extra_forbidden":
+            hint = _nearest(str(where[-1]), _known_keys(where))
+        line = _line(text, where)
+        raise InputError(f"{source}:{line}: at {place}, {first['msg']}{hint}") from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise InputError(f"{source}: is not a YAML manifest ({reason})") from error
+    try:
+        extended = _extended(manifest)
+        _check(extended, manifest)
+    except _NameError as error:
+        raise InputError(f"{source}:{_line(text, error.where)}: {error}") from error
+    return extended
+
+
+def _line(text: str, where: Sequence[str | int]) -> int:
+    """The line of a value in the YAML text, as near as it can be told."""
+    node = yaml.compose(text, Loader=_Loader)
+    for part in where:
+        found = None
+        if isinstance(node, yaml.MappingNode):
+            found = next((value for key, value in node.value if key.value == str(part)), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            found = node.value[part] if part < len(node.value) else None
+        if found is None:
+            break
+        node = found
+    return int(node.start_mark.line) + 1 if node is not None else 1
+
+
+def _known_keys(where: Sequence[str | int]) -> Iterable[str]:
+    """The keys allowed beside an unknown one."""
+    models: dict[object, type[_Model]] = {
+        "capabilities": Capability, "metrics": Metric, "tasks": Task,
+    }  # fmt: skip
+    inside = [models[part] for part in where[:-1] if part in models]
+    return (inside[-1] if inside else Manifest).model_fields
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    if found := difflib.get_close_matches(name, names, n=1, cutoff=0.4):
+        return f"; did you mean {found[0]!r}?"
+    return f"; known are {', '.join(names[:12])}{', ...' * (len(names) > 12)}"
+
+
+def _extended(manifest: Manifest) -> Manifest:
+    """Put a manifest on top of the one it extends: capabilities of the same code grow."""
+    if manifest.extends is None:
+        return manifest
+    if manifest.extends not in BUILT_IN:
+        text = f"extends: unknown manifest {manifest.extends!r}"
+        raise _NameError(("extends",), text + _nearest(manifest.extends, BUILT_IN))
+    base = Manifest.load(manifest.extends)
+    capabilities = {capability.code: capability for capability in base.capabilities}
+    for added in manifest.capabilities:
+        known = capabilities.get(added.code)
+        if known is not None:
+            name = added.name or known.name
+            grown = known.metrics + added.metrics
+            added = known.model_copy(update={"name": name, "metrics": grown})
+        capabilities[added.code] = added
+    return manifest.model_copy(
+        update={
+            "groups": base.groups | manifest.groups,
+            "tasks": base.tasks | manifest.tasks,
+            "capabilities": tuple(capabilities.values()),
+        }
+    )
+
+
+def _check(whole: Manifest, own: Manifest) -> None:
+    """Refuse names that mean nothing; `own` tells where in the file they stand."""
+    groups = {capability.code: capability.group for capability in whole.capabilities}
+    codes = [capability.code for capability in own.capabilities]
+    for index, capability in enumerate(own.capabilities):
+        place = ("capabilities", index)
+        if codes.index(capability.code) < index:
+            raise _NameError((*place, "code"), f"capability {capability.code!r} stands twice")
+        group = capability.group or groups[capability.code]
+        if group not in whole.groups:
+            text = f"capability {capability.code}: unknown group {group!r}"
+            raise _NameError((*place, "group"), text + _nearest(group, whole.groups))
+        for number, metric in enumerate(capability.metrics):
+            _check_metric(metric, (*place, "metrics", number), whole, scorers.SCORERS)
+    for capability in whole.capabilities:
+        directions = {metric.direction == "two-sided" for metric in capability.primary}
+        if len(directions) > 1:
+            raise _NameError(
+                ("capabilities", codes.index(capability.code), "metrics"),
+                f"capability {capability.code} mixes two-sided primary metrics with others; their "
+                "mean would mean nothing, split it",
+            )
+    for name, task in own.tasks.items():
+        for field, wanted in ((name, name), ("original", task.original)):
+            if wanted is not None and wanted not in whole.task_names:
+                where = ("tasks", name) if field == name else ("tasks", name, field)
+                text = f"no metric uses the task {wanted!r}"
+                raise _NameError(where, text + _nearest(wanted, whole.task_names))
+
+
+def _check_metric(
+    metric: Metric, place: tuple[str | int, ...], whole: Manifest, known: Iterable[str]
+) -> None:
+    for field in metric.needs:
+        if field.partition(".")[0] not in _FIELDS:
+            text = f"an item has no field {field!r}"
+            raise _NameError((*place, "needs"), text + _nearest(field, _FIELDS))
+    key = metric.task, metric.metric
+    same = [
+        one
+        for entry in whole.capabilities
+        for one in entry.metrics
+        if key == (one.task, one.metric)
+    ]
+    if len(same) > 1:
+        text = f"{metric.task} {metric.metric} stands twice; a metric belongs to one capability"
+        raise _NameError((*place, "metric"), text)
+    low, high = metric.range
+    if low is not None and high is not None and not low < high:
+        raise _NameError((*place, "range"), f"the range [{low:g}, {high:g}] is empty")
+    if ":" in metric.scorer:
+        return
+    names = list(JUDGEMENTS) if metric.by == "judge" else [*known, ROBUSTNESS]
+    if metric.scorer not in names:
+        text = f"unknown scorer {metric.scorer!r}"
+        raise _NameError((*place, "scorer"), text + _nearest(metric.scorer, names))
+    if metric.scorer == ROBUSTNESS:
+        _check_compared(metric, place, whole)
+    offered = _offered(metric)
+    if metric.metric not in offered:
+        text = f"the scorer {metric.scorer} has no metric {metric.metric!r}"
+        raise _NameError((*place, "metric"), text + _nearest(metric.metric, offered))
+
+
+def _check_compared(metric: Metric, place: tuple[str | int, ...], whole: Manifest) -> None:
+    try:
+        whole.compared(metric.task)
+    except KeyError as error:
+        task, name = error.args[0]
+        text = f"robustness compares {task} {name}, which is not in the manifest"
+        raise _NameError((*place, "task"), text) from error
+
+
+def _offered(metric: Metric) -> Sequence[str]:
+    """The metrics that a scorer or a kind of judgement gives."""
+    if metric.by == "judge":
+        return JUDGEMENTS[metric.scorer].metrics
+    if metric.scorer == ROBUSTNESS:
+        return robustness.METRICS
+    return scorers.load(metric.scorer).METRICS

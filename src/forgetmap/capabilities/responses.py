@@ -1,0 +1,149 @@
+"""Stored answers, ready for scoring: which items a model was given, and what it said.
+
+Three sources: a CapTrack response folder, a JSONL, JSON, CSV or Parquet table with the same columns
+plus `task`, and a Samples file that kept its text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forgetmap.capabilities.items import Item
+from forgetmap.errors import InputError
+from forgetmap.readers import ReadOptions, captrack, parquet
+from forgetmap.readers.captrack import Record
+from forgetmap.readers.common import some
+from forgetmap.samples import Samples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from forgetmap.capabilities.manifest import Manifest
+
+
+@dataclass
+class Answers:
+    """The answers of one model to one task: parallel lists."""
+
+    task: str
+    items: list[Item] = field(default_factory=list)
+    responses: list[str] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+@dataclass
+class Responses:
+    """All answers of one model, by task."""
+
+    model: str
+    tasks: dict[str, Answers]
+    warnings: list[str]
+
+
+def load_responses(
+    path: str | Path,
+    manifest: Manifest,
+    model: str | None = None,
+    tick: Callable[[int], None] = lambda _bytes: None,
+) -> Responses:
+    """Read the answers to the manifest's tasks; what it does not know is told, not scored.
+
+    Args:
+        path: Folder or file of answers.
+        manifest: Says which tasks there are and how else they may be called.
+        model: Which model to take where there are several; otherwise a name for the one there is.
+        tick: Called with the number of bytes just read.
+
+    Example:
+        >>> import tempfile
+        >>> from forgetmap.capabilities.manifest import Manifest
+        >>> file = Path(tempfile.mkdtemp()) / "answers.jsonl"
+        >>> _ = file.write_text('{"task": "gsm8k.subset", "prompt": "2+2?", "gold": "4", '
+        ...                     '"outputs": "4"}')
+        >>> load_responses(file, Manifest.load("captrack"), "tiny").tasks["gsm8k.core"].responses
+        ['4']
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    warnings: list[str] = []
+    try:
+        by_model = _collect(_records(path, ReadOptions(text=True, tick=tick), warnings), manifest)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    if not by_model:
+        raise InputError(f"{path}: holds no answers (rows with {captrack.ANSWER!r} and `gold`)")
+    name = _choose(path, list(by_model), model)
+    tasks = by_model[name]
+    unknown = {task for task in tasks if task not in manifest.task_names}
+    for task in sorted(unknown):
+        hint = manifest.nearest(task)
+        warnings.append(f"task {task!r:.60} is not in the manifest and was not scored{hint}")
+        del tasks[task]
+    if not tasks:
+        raise InputError(f"{path}: {warnings[-1]}")
+    return Responses(model or name, tasks, warnings)
+
+
+def _choose(path: Path, present: list[str], model: str | None) -> str:
+    if model in present:
+        return str(model)
+    if len(present) > 1:
+        raise InputError(
+            f"{path}: holds {len(present)} models ({some(present)}); choose by --model"
+        )
+    return present[0]
+
+
+def _collect(records: Iterator[Record], manifest: Manifest) -> dict[str, dict[str, Answers]]:
+    by_model: dict[str, dict[str, Answers]] = {}
+    spelled: dict[tuple[str, str], str] = {}
+    for record in records:
+        name = record.item.task
+        task = manifest.task(name) or name
+        if spelled.setdefault((record.model, task), name) != name:
+            other = spelled[record.model, task]
+            raise InputError(
+                f"{record.source}: {other!r} and {name!r} are the same task, {task}; keep one"
+            )
+        answers = by_model.setdefault(record.model, {}).setdefault(task, Answers(task))
+        answers.items.append(record.item)
+        answers.responses.append(record.response)
+        answers.records.append(record)
+    return by_model
+
+
+def _records(path: Path, how: ReadOptions, warnings: list[str]) -> Iterator[Record]:
+    if parquet.sniff(path):
+        return _from_samples(path, how)
+    return captrack.records(path, how, warnings)
+
+
+def _from_samples(path: Path, how: ReadOptions) -> Iterator[Record]:
+    """Rows of a Samples file, each answer once though it may have been scored by several metrics.
+
+    Such a file has neither options nor context; what needs them becomes a gap.
+    """
+    seen: set[tuple[object, ...]] = set()
+    columns = ("model", "run", "task", "item", "item_ref", "repeat", "source")
+    texts = ("prompt", "target", "response")
+    for batch in Samples.read(path).to_batches([*columns, *texts]):
+        how.tick(batch.nbytes)
+        for row in batch.to_pylist():
+            ref = str(row["item_ref"] or row["item"])
+            key = row["model"], row["task"], row["item"], ref, row["repeat"]
+            if key in seen:
+                continue
+            seen.add(key)
+            if row["response"] is None:
+                raise InputError(f"{path}: holds no text of the answers; convert the log again")
+            item = Item(row["task"], ref, prompt=row["prompt"] or "", gold=row["target"])
+            yield Record(
+                row["model"], row["run"], item, row["response"], row["repeat"], row["item"],
+                row["source"] or "",
+            )  # fmt: skip

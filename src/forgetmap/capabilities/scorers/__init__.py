@@ -1,0 +1,57 @@
+"""Scorers: one module each, a pure function from items and responses to values.
+
+A scorer is a module with::
+
+    METRICS: tuple[str, ...]     # the names it yields
+    FIELDS: tuple[str, ...]      # what it needs of an Item; "meta.language" is a key of meta
+    VERSION: int                 # raised whenever a value may change
+    def score(items, responses) -> dict[str, list[Value]]: ...   # one value per item, in order
+
+Nothing is looked up, nothing random, no network. What a model wrote is text: only `code` runs it,
+in a sandbox. At most `text.LONGEST` characters of a response are looked at.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+from forgetmap.capabilities.items import Item, Value
+from forgetmap.errors import InputError
+
+SCORERS: dict[str, str] = {
+    name: f"{__name__}.{name}"
+    for name in (
+        *("multiple_choice", "mathematics", "numbers", "short_answer", "boolean", "code"),
+        *("ifeval", "json_format", "table_format", "tool_calls", "refusals", "style"),
+        *("citations", "evidence", "long_context", "commitments"),
+    )
+}
+"""Name of a scorer -> its module, imported when it is first asked for."""
+
+
+class Scorer(Protocol):
+    """What a scorer's module offers."""
+
+    METRICS: tuple[str, ...]
+    FIELDS: tuple[str, ...]
+    VERSION: int
+
+    def score(self, items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+        """Give one value per item for each metric."""
+
+
+def load(name: str) -> Scorer:
+    """Import a scorer by its name.
+
+    Example:
+        >>> load("boolean").METRICS
+        ('accuracy',)
+    """
+    if name not in SCORERS:
+        near = difflib.get_close_matches(name, SCORERS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(SCORERS)}"
+        raise InputError(f"no scorer is called {name!r:.60}; {hint}")
+    return cast(Scorer, import_module(SCORERS[name]))

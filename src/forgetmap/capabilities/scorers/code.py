@@ -1,0 +1,122 @@
+"""Code: does the program in an answer pass its tests, each run in a sandbox."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+import warnings
+from collections.abc import Mapping, Sequence
+
+from forgetmap.capabilities.items import Item, Value
+from forgetmap.capabilities.scorers.sandbox import Program, run_all
+from forgetmap.capabilities.scorers.text import EMPTY, NO_ANSWER, check_lengths, looked_at
+
+METRICS = ("accuracy", "tests_passed")
+FIELDS = ("gold",)
+VERSION = 1
+
+_FENCE = re.compile(r"```[ \t]{0,4}\w{0,20}[ \t]{0,4}\n(.{0,100000}?)(?:```|\Z)", re.DOTALL)
+_CODE_LINE = re.compile(r"^(?:def |class |import |from \w|@|async def )", re.MULTILINE)
+
+
+def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+    """Run the tests of each item against the program of its answer.
+
+    `gold` holds the tests: a text or list of tests, or an object with `test` or `tests` and, as
+    HumanEval has it, `entry_point`. `accuracy`: all pass; `tests_passed`: the share that does.
+
+    Example:
+        >>> item = Item("mbpp", "1", gold=["assert twice(2) == 4", "assert twice(0) == 0"])
+        >>> values = score([item], ["```python\\ndef twice(n):\\n    return n + 2\\n```"])
+        >>> values["accuracy"][0].value, values["tests_passed"][0].value
+        (0.0, 0.5)
+    """
+    check_lengths(items, responses)
+    programs = [
+        _program(item, looked_at(response)) for item, response in zip(items, responses, strict=True)
+    ]
+    outcomes = iter(run_all([one for one in programs if isinstance(one, Program)]))
+    rows = [
+        _values(next(outcomes)) if isinstance(program, Program) else (program, program)
+        for program in programs
+    ]
+    return {name: [row[index] for row in rows] for index, name in enumerate(METRICS)}
+
+
+def _program(item: Item, text: str) -> Program | Value:
+    tests, entry_point = read_tests(item)
+    if not tests:
+        return Value(None, "invalid_gold", "the item has no tests")
+    if not text.strip():
+        return EMPTY
+    prompt = item.prompt if isinstance(item.prompt, str) else ""
+    code = extract(text, entry_point, prompt)
+    return NO_ANSWER if code is None else Program(code, tests)
+
+
+def _values(outcomes: list[str]) -> tuple[Value, Value]:
+    passed = outcomes.count("passed")
+    failed = [f"test {number}: {one}" for number, one in enumerate(outcomes, 1) if one != "passed"]
+    said = f"{passed} of {len(outcomes)} tests passed{'; ' if failed else ''}{'; '.join(failed)}"[
+        :200
+    ]
+    return (
+        Value(float(passed == len(outcomes)), answer=said),
+        Value(passed / len(outcomes), answer=said),
+    )
+
+
+def read_tests(item: Item) -> tuple[list[str], str]:
+    """The tests of an item and the name that they call, if it is told.
+
+    Example:
+        >>> read_tests(Item("h", "1", gold={"test": "def check(f): ...", "entry_point": "f"}))
+        (['def check(f): ...\\n\\ncheck(f)'], 'f')
+    """
+    gold, entry_point = item.gold, str(item.meta.get("entry_point") or "")
+    if isinstance(gold, Mapping):
+        entry_point = str(gold.get("entry_point") or entry_point)
+        held = gold.get("tests") or gold.get("test") or gold.get("test_list") or []
+    elif not gold and len(item.context) == 2 and not isinstance(item.context, str):
+        held, entry_point = item.context  # CapTrack has them here
+    else:
+        held = gold or []
+    tests = [held] if isinstance(held, str) else [str(test) for test in held]
+    if entry_point and len(tests) == 1 and "def check(" in tests[0]:
+        tests = [f"{tests[0]}\n\ncheck({entry_point})"]
+    return tests, entry_point
+
+
+def extract(text: str, entry_point: str = "", prompt: str = "") -> str | None:
+    """The program in an answer: fenced, or all of it; put after the prompt if it only goes on.
+
+    Example:
+        >>> extract("Sure:\\n```python\\ndef f(): pass\\n```\\nDone.", "f")
+        'def f(): pass\\n'
+        >>> extract("    return 1", "f", "def f():\\n")
+        'def f():\\n    return 1'
+        >>> extract("I do not know.") is None
+        True
+    """
+    fenced = [match[1] for match in _FENCE.finditer(text)]
+    defining = [code for code in fenced if not entry_point or f"def {entry_point}" in code]
+    if fenced:
+        tried = [defining[-1] if defining else max(fenced, key=len)]
+    else:
+        start = _CODE_LINE.search(text)
+        tried = [text, *([text[start.start() :]] if start else [])]
+    if prompt and entry_point and f"def {entry_point}" in prompt and not defining:
+        goes_on = tried[0] if tried[0][:1].isspace() else textwrap.indent(tried[0], "    ")
+        tried = [code for code in tried if f"def {entry_point}" in code] or [prompt + goes_on]
+    return next((code for code in tried if _is_python(code)), None)
+
+
+def _is_python(code: str) -> bool:
+    try:
+        with warnings.catch_warnings():  # of odd but valid code
+            warnings.simplefilter("ignore")
+            ast.parse(code)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    return True

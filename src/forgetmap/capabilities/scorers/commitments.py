@@ -1,0 +1,124 @@
+"""Commitments across turns: what the first turn laid down, checked in the second.
+
+`meta["commitments"]` is a list of objects, each with one key that names the kind::
+
+    [{"language": "de"}, {"max_words": 50}, {"include": "Regards"}, {"format": "json"}]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from forgetmap.capabilities.items import Item, Value
+from forgetmap.capabilities.scorers.constraints import (
+    Check,
+    all_capitals,
+    all_lowercase,
+    bind,
+    detect_language,
+    json_only,
+)
+from forgetmap.capabilities.scorers.style import shape
+from forgetmap.capabilities.scorers.table_format import find_table
+from forgetmap.capabilities.scorers.text import fold, normal, score_each, words
+
+METRICS = ("all_kept", "kept")
+FIELDS = ("meta.commitments",)
+VERSION = 1
+
+_FORMATS: dict[str, Check] = {
+    "json": json_only({}),
+    "table": lambda text: find_table(text) is not None,
+    "list": lambda text: shape(text).lists > 0,
+    "no_list": lambda text: shape(text).lists == 0,
+    "plain": lambda text: not any(shape(text)),
+    "capitals": all_capitals({}),
+    "lowercase": all_lowercase({}),
+}
+
+
+def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+    """Check the commitments of each item in its (last) response.
+
+    Example:
+        >>> item = Item("turns", "1", meta={"commitments": [{"max_words": 3}, {"persona": "Ada"}]})
+        >>> values = score([item], ["Ada says a good deal more."])
+        >>> values["all_kept"][0].value, values["kept"][0].value, values["kept"][0].answer
+        (0.0, 0.5, 'broken: max_words')
+    """
+    return score_each(METRICS, items, responses, _one)
+
+
+def _one(item: Item, text: str) -> Sequence[Value]:
+    try:
+        checks = [_bind(one) for one in item.meta.get("commitments") or ()]
+        if not checks:
+            raise ValueError("the item has no commitments")
+    except (ValueError, TypeError) as error:
+        return [Value(None, "invalid_gold", str(error)[:200])] * len(METRICS)
+    kept = [check(text) for _, check in checks]
+    broken = ", ".join(kind for (kind, _), ok in zip(checks, kept, strict=True) if not ok)
+    said = f"broken: {broken}"[:200] if broken else "all kept"
+    return Value(float(all(kept)), answer=said), Value(sum(kept) / len(kept), answer=said)
+
+
+def _bind(commitment: Any) -> tuple[str, Check]:
+    if not isinstance(commitment, dict) or len(commitment) != 1:
+        raise ValueError(f"a commitment is an object with one key, not {commitment!r:.60}")
+    ((kind, value),) = commitment.items()
+    if kind not in _KINDS:
+        raise ValueError(f"no commitment is called {kind!r:.40}; known are {', '.join(_KINDS)}")
+    return kind, _KINDS[kind](value)
+
+
+def _language(value: Any) -> Check:
+    wanted = str(value).lower().partition("-")[0]
+    return lambda text: detect_language(text) == wanted
+
+
+def _max_words(value: Any) -> Check:
+    most = int(value)
+    return lambda text: len(words(text)) <= most
+
+
+def _min_words(value: Any) -> Check:
+    least = int(value)
+    return lambda text: len(words(text)) >= least
+
+
+def _include(value: Any) -> Check:
+    wanted = f" {normal(str(value))} "
+    return lambda text: wanted in f" {normal(text)} "
+
+
+def _exclude(value: Any) -> Check:
+    return bind("keywords:forbidden_words", {"forbidden_words": [str(value)]})
+
+
+def _starts_with(value: Any) -> Check:
+    wanted = fold(str(value))
+    return lambda text: fold(text).lstrip(" \n\t*_#>\"'").startswith(wanted)
+
+
+def _ends_with(value: Any) -> Check:
+    return bind("startend:end_checker", {"end_phrase": str(value)})
+
+
+def _format(value: Any) -> Check:
+    if value not in _FORMATS:
+        raise ValueError(f"no format is called {value!r:.40}; known are {', '.join(_FORMATS)}")
+    return _FORMATS[value]
+
+
+_KINDS: dict[str, Callable[[Any], Check]] = {
+    "language": _language,
+    "max_words": _max_words,
+    "min_words": _min_words,
+    "include": _include,
+    "exclude": _exclude,
+    "persona": _include,
+    "starts_with": _starts_with,
+    "ends_with": _ends_with,
+    "format": _format,
+}

@@ -1,0 +1,110 @@
+"""What the generators of the suite share: drafts of items, balanced options, names."""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from forgetmap.capabilities.items import Item
+from forgetmap.errors import InputError
+
+Maker = Callable[[random.Random, int], list[Item]]
+"""Makes so many different items of one task; task and ref are filled in later."""
+
+NAMES = (
+    *("Mara", "Tobin", "Ilse", "Oren", "Petra", "Lukas", "Nadia", "Soren", "Vera", "Emil"),
+    *("Greta", "Hugo", "Jana", "Kofi", "Lena", "Milo", "Noor", "Otto", "Rhea", "Timo"),
+)
+OBJECTS = (
+    *("lantern", "violin", "basket", "compass", "kettle", "ladder", "telescope", "blanket"),
+    *("hammer", "teapot", "saddle", "mirror", "trumpet", "anchor", "clock", "candle"),
+)
+PLACES = (
+    *("harbour", "library", "orchard", "market", "lighthouse", "bakery", "station", "museum"),
+    *("workshop", "school", "theatre", "garden", "tower", "mill", "chapel", "stable"),
+)
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+COLOURS = ("red", "blue", "green", "yellow", "white", "black", "brown", "grey")
+
+
+def draft(prompt: str | Sequence[str], gold: Any, reference: str, **fields: Any) -> Item:
+    """An item without task and ref; `reference` is an answer that gets full marks."""
+    meta = {**fields.pop("meta", {}), "reference": reference}
+    return Item(task="", ref="", prompt=prompt, gold=gold, meta=meta, **fields)
+
+
+def distinct(n: int, draw: Callable[[int], Item]) -> list[Item]:
+    """Draw until there are `n` items with different prompts; `draw` gets the item's number."""
+    found: dict[str, Item] = {}
+    for _ in range(200 * n):
+        if len(found) == n:
+            break
+        item = draw(len(found))
+        found.setdefault(str(item.prompt), item)
+    if len(found) < n:
+        raise InputError(f"this part of the suite has only about {len(found)} items, not {n}")
+    return list(found.values())
+
+
+def spread(rng: random.Random, n: int, values: Sequence[Any]) -> list[Any]:
+    """Each value about equally often, in random order.
+
+    Example:
+        >>> sorted(spread(random.Random(0), 5, "AB"))
+        ['A', 'A', 'A', 'B', 'B']
+    """
+    drawn = [values[number % len(values)] for number in range(n)]
+    rng.shuffle(drawn)
+    return drawn
+
+
+def options(
+    rng: random.Random, right: str, wrong: Sequence[str], position: int
+) -> tuple[list[str], str]:
+    """The options with the right one at a given position, and its letter.
+
+    Example:
+        >>> options(random.Random(0), "Rome", ["Oslo"], 1)
+        (['Oslo', 'Rome'], 'B')
+    """
+    listed = list(wrong)
+    rng.shuffle(listed)
+    listed.insert(position, right)
+    return listed, string.ascii_uppercase[position]
+
+
+def lettered(question: str, choices: Sequence[str]) -> str:
+    """A question with its options, and how to answer it."""
+    lines = [
+        f"{letter}) {text}" for letter, text in zip(string.ascii_uppercase, choices, strict=False)
+    ]
+    return "\n".join([question, *lines, "Answer with the letter of the right option."])
+
+
+def combinations(n: int, *parts: Sequence[str]) -> list[tuple[str, ...]]:
+    """`n` different combinations that use every value of every part about equally often.
+
+    Example:
+        >>> combinations(3, ["a", "b"], ["x", "y"])
+        [('a', 'x'), ('b', 'x'), ('a', 'y')]
+    """
+    most = 1
+    for part in parts:
+        most *= len(part)
+    if n > most:
+        raise InputError(f"this part of the suite has only {most} items, not {n}")
+    found = []
+    for number in range(n):
+        combination, rest = [], number
+        for part in parts:
+            combination.append(part[rest % len(part)])
+            rest //= len(part)
+        found.append(tuple(combination))
+    return found
+
+
+def invert(table: Mapping[str, str]) -> dict[str, str]:
+    """Value -> key."""
+    return {value: key for key, value in table.items()}

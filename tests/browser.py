@@ -1,0 +1,103 @@
+"""A real Chromium for the tests of the report, and what a page did in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+READY = "html[data-ready]"
+BREACHES = """document.addEventListener("securitypolicyviolation", (event) => {
+    (window.breaches ??= []).push(`${event.violatedDirective}: ${event.blockedURI}`);
+});"""
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The system's Chromium; where there is none the tests are skipped, but never in CI."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        found = None
+    if not found:
+        reason = (
+            "no Chromium or no playwright here: apt-get install chromium, pip install -e .[dev]"
+        )
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Visit:
+    """A page and everything it said, asked for and tried."""
+
+    page: Page
+    said: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def text(self, selector: str) -> str:
+        return self.page.locator(selector).inner_text()
+
+    def count(self, selector: str) -> int:
+        return self.page.locator(selector).count()
+
+    def wait_for_text(self, selector: str, text: str) -> None:
+        """Wait until an element holds a text.
+
+        Playwright's `wait_for_function` would evaluate a string, which the page's policy forbids.
+        """
+        from playwright.sync_api import expect
+
+        expect(self.page.locator(selector)).to_contain_text(text)
+
+    def assert_quiet(self, allowed: str) -> None:
+        """No error, no breach of the policy, no request but to `allowed`."""
+        assert self.said == []
+        assert self.page.evaluate("window.breaches ?? []") == []
+        assert [url for url in self.requests if not url.startswith((allowed, "blob:"))] == []
+
+
+def visit(browser: Browser, url: str, *, width: int = 1280, **context: Any) -> Visit:
+    """Open a page and wait until all of it is there."""
+    page = browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
+    found = Visit(page)
+    page.on("console", lambda message: found.said.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: found.said.append(str(error)))
+    page.on("request", lambda request: found.requests.append(request.url))
+    page.add_init_script(BREACHES)
+    page.goto(url)
+    page.wait_for_selector(READY)
+    return found
+
+
+def serious_faults(page: Page) -> list[str]:
+    """What axe-core finds of serious or critical weight."""
+    import axe_playwright_python
+
+    script = next(Path(axe_playwright_python.__file__).parent.rglob("axe.min.js"))
+    page.evaluate(script.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run()")
+    return [
+        f"{fault['id']}: {node['target']}"
+        for fault in found["violations"]
+        if fault["impact"] in ("serious", "critical")
+        for node in fault["nodes"]
+    ]
