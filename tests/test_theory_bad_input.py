@@ -85,6 +85,8 @@ CASES = [
     ("dynamics", lambda: lab.forward_flow(1, 0.5, 2, dynamics="fast")),
     ("method", lambda: lab.chen_simulation("backward", 0.1)),
     ("rate", lambda: lab.chen_simulation("forward", 0)),
+    ("rate", lambda: lab.centred_steps(0.2, 0.5, 8, 5, rate=9)),
+    ("logit_alpha", lambda: lab.reverse_slope(0, NAN, 2)),
     ("budget", lambda: lab.separation_for_drift(0)),
     ("objective", lambda: lab.flow_answer("dpo", 0.5, 4)),
     ("until", lambda: lab.flow_answer("sft", 0.5, 4, until=0)),

@@ -61,7 +61,7 @@ def sft_bounds():
 def em_iterates():
     masses = [0.5]
     for _ in range(4):
-        masses.append(float(lab.em_step(masses[-1], 3)))
+        masses.append(float(lab.eps_new(masses[-1], 3)))
     return masses[1:]
 
 

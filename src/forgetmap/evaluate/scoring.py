@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 SELF_CHECK_TOLERANCE = 1e-3
 """Packed and plain scores of a probe differ by less in float32, where a model can be packed."""
-_LONGEST_KEPT_CACHE = 1
 _MOST_LOGITS = 2**26
 """Numbers in the logits of one batch: 256 MiB in float32."""
 _TOKENS_A_BATCH = {"cpu": 1024, "cuda": 32_768}
@@ -298,14 +296,24 @@ def _windows(config: Any) -> dict[str, int | None]:
 
 def _pick(logits: torch.Tensor, choices: Sequence[Choice]) -> list[list[Scored]]:
     """Read the options' tokens off the logits; their first column belongs to the context's end."""
-    found = []
+    rows, columns, tokens = [], [], []
     for row, choice in enumerate(choices):
         column = 1
+        for option in choice.options:
+            rows += [row] * len(option)
+            columns += [0, *range(column, column + len(option) - 1)]
+            tokens += option
+            column += len(option) - 1
+    where = torch.tensor([rows, columns], device=logits.device).unbind()
+    wanted = torch.tensor(tokens, device=logits.device)
+    chosen = (logits[(*where, wanted)] - logits.logsumexp(-1)[where]).tolist()
+    greedy = (logits.argmax(-1)[where] == wanted).tolist()
+    found, start = [], 0
+    for choice in choices:
         scored = []
         for option in choice.options:
-            places = [0, *range(column, column + len(option) - 1)]
-            scored.append(_one(logits[row, places], option))
-            column += len(option) - 1
+            place = slice(start, start := start + len(option))
+            scored.append(Scored(sum(chosen[place]), all(greedy[place])))
         found.append(scored)
     return found
 

@@ -74,7 +74,6 @@ if TYPE_CHECKING:
         mixture_misfit,
     )
     from forgetmap.theory.forward import (
-        em_step,
         forward_flow,
         forward_grad,
         forward_grad_bounds,
@@ -196,7 +195,6 @@ _HOME = {
     "condition_number": "geometry",
     "drift_bound": "drift",
     "drift_gate": "drift",
-    "em_step": "forward",
     "eps_new": "overlap",
     "eps_old": "overlap",
     "eps_old_bound": "overlap",
@@ -312,7 +310,6 @@ __all__ = [
     "condition_number",
     "drift_bound",
     "drift_gate",
-    "em_step",
     "eps_new",
     "eps_old",
     "eps_old_bound",

@@ -303,14 +303,14 @@ def largest_drift(
 ) -> tuple[Floats, Floats]:
     """Largest drift of the old mean on the way to the target, and the bound by the gate. [D]
 
-    Both are read off at 2,001 times up to `until`, closer together at the beginning.
+    Both are read off at 601 times up to `until`, closer together at the beginning.
 
     Example:
         >>> drift, bound = largest_drift(0.8, 0.5, [4, 6])
         >>> drift.round(4).tolist(), bound.round(4).tolist()
         ([0.0628, 0.0045], [0.0738, 0.0064])
     """
-    times = until * np.linspace(0, 1, 2001) ** 2
+    times = until * np.linspace(0, 1, 601) ** 2
     path = joint_reverse_flow(times, beta0, alpha, delta, new_mean0=new_mean0)
     goal, distance = share("alpha", alpha)[..., None], overlapping("delta", delta)[..., None]
     gate = drift_gate(path.weight, path.old_mean, path.new_mean, goal, distance)

@@ -25,7 +25,7 @@ from forgetmap.theory.arguments import (
 )
 from forgetmap.theory.divergence import mixture_kl
 from forgetmap.theory.numeric import bisect, integrate
-from forgetmap.theory.overlap import bc, eps_new, resolution
+from forgetmap.theory.overlap import bc, resolution
 
 Dynamics = Literal["logit", "natural", "weight"]
 
@@ -115,16 +115,6 @@ def forward_flow(
         raise InputError(f"dynamics: {dynamics!r} is unknown; known are logit, natural, weight")
     (log_odds,) = integrate(in_logit, (logit(start),), t)
     return expit(log_odds)
-
-
-def em_step(beta: ArrayLike, delta: ArrayLike) -> Floats:
-    """One step of EM, or of refitting to self-labelled new data: beta becomes eps_new(beta). [D]
-
-    Example:
-        >>> round(float(em_step(0.5, 3)), 8)
-        0.09862125
-    """
-    return eps_new(beta, delta)
 
 
 def sft_clock(beta: ArrayLike) -> Floats:

@@ -168,6 +168,8 @@ def eps_old(beta: ArrayLike, delta: ArrayLike) -> Floats:
 def eps_new(beta: ArrayLike, delta: ArrayLike) -> Floats:
     """Chance that a new sample is attributed to the old component. [P mechanism, D formula]
 
+    Also the old weight after one step of EM, or of refitting to self-labelled new data.
+
     Example:
         >>> round(float(eps_new(0.2, 4)), 9)
         0.016459529

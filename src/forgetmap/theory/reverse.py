@@ -14,6 +14,7 @@ from forgetmap.theory.arguments import (
     Floats,
     finite,
     not_negative,
+    numbers,
     share,
     target_share,
 )
@@ -50,7 +51,7 @@ def reverse_slope(logit_beta: ArrayLike, logit_alpha: ArrayLike, delta: ArrayLik
         -2000.0
     """
     log_odds = finite("logit_beta", logit_beta)
-    target = np.asarray(logit_alpha, dtype=np.float64)
+    target = numbers("logit_alpha", logit_alpha)
     under_old, under_new = mean_log_ratios(log_odds, target, checked_separation(target, delta))
     return under_old - under_new
 

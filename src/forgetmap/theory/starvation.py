@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
+from forgetmap.errors import InputError
 from forgetmap.theory.arguments import (
     Floats,
     finite,
     gridded,
     overlapping,
+    positive,
     replay_share,
     share,
     target_share,
@@ -251,7 +253,7 @@ def centred_steps(
         batch: Samples of each step.
         steps: Steps.
         runs: Independent runs, simulated side by side.
-        rate: Learning rate.
+        rate: Learning rate, at most 4.
         replay: Share of replayed old samples.
         seed: Seed of the draws.
 
@@ -270,6 +272,9 @@ def centred_steps(
         int(whole("steps", steps)),
     )
     kept, goal = float(replay_share("replay", replay)), float(logit(share("alpha", alpha)))
+    pace = float(positive("rate", rate))
+    if pace > 4:
+        raise InputError(f"rate: must be at most 4, or steps overshoot the target; got {pace:g}")
     generator = np.random.default_rng(seed)
     log_odds = np.full(width, float(logit(share("beta0", beta0))))
     paths = np.empty((count + 1, width))
@@ -280,6 +285,6 @@ def centred_steps(
         old = generator.binomial(size, seen) * (beta / seen)
         new = (size - old * (seen / beta)) / (1 - kept)
         part = old / (old + new)
-        log_odds = log_odds - float(rate) * part * (1 - part) * (log_odds - goal)
+        log_odds = log_odds - pace * part * (1 - part) * (log_odds - goal)
         paths[step + 1] = expit(log_odds)
     return paths

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -117,6 +117,7 @@ def digest(tasks: Sequence[Task]) -> str:
     """A short name for the content of tasks: it changes with any question, option or prompt.
 
     Example:
+        >>> from dataclasses import replace
         >>> task = Task("sums", "Math", lambda: [Question("sums", "1", "1 + 1 =", "2")])
         >>> digest([task]) == digest([replace(task, instruction="Add.")])
         False

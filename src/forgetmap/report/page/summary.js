@@ -131,7 +131,7 @@ function showCauses() {
   byId("causes-lead").append(
     `${whole(lost)} items are right less often than before. A cause is named where the log tells it; the rest simply got another answer, or the log does not say.`);
   byId("causes-table").append(table(
-    ["cause", "items", "share of losses", "flips without it", ""],
+    ["cause", "items", "share of losses", "items lost without it", ""],
     rows.map(([cause, count]) => [brief(cause), whole(count), percent(count / lost), percent((lost - count) / map.total.n),
       make("button", { class: "link", type: "button", onclick: () => showItems({ transition: "forgotten", cause: cause === NO_CAUSE ? "-" : cause, task: "", text: "" }, true) }, "show the items")])));
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 
 from forgetmap.evaluate.suites.common import Fact, draw
 
@@ -28,7 +29,9 @@ def orderings(rng: random.Random) -> Sequence[Fact]:
         level = number % 3
         people = rng.sample(NAMES, 4 + level)
         more, most, least = rng.choice(_COMPARED)
-        pairs = [f"{one} is {more} than {two}." for one, two in zip(people, people[1:], strict=False)]
+        pairs = [
+            f"{one} is {more} than {two}." for one, two in zip(people, people[1:], strict=False)
+        ]
         rng.shuffle(pairs)
         asked, right = rng.choice(((most, people[0]), (least, people[-1])))
         return Fact(
@@ -47,8 +50,7 @@ def syllogisms(rng: random.Random) -> Sequence[Fact]:
         chain = rng.sample(_KINDS, 3 + level)
         first, last = chain[0], chain[-1]
         some, no = rng.random() < 0.5, rng.random() < 0.5
-        links = list(zip(chain, chain[1:], strict=False))
-        said = [f"All {one} are {two}." for one, two in links]
+        said = [f"All {one} are {two}." for one, two in pairwise(chain)]
         if some:
             said[0] = f"Some {first} are {chain[1]}."
         if no:
@@ -152,16 +154,20 @@ def swaps(rng: random.Random) -> Sequence[Fact]:
         people = rng.sample(NAMES, 4)
         held = dict(zip(people, rng.sample(_BALLS, 4), strict=True))
         said = [", ".join(f"{one} has the {ball} ball" for one, ball in held.items()) + "."]
+        ref = [f"{one}:{ball}" for one, ball in held.items()]
         for _ in range(2 + 2 * level):
             one, two = rng.sample(people, 2)
             held[one], held[two] = held[two], held[one]
             said.append(f"{one} and {two} swap.")
+            ref.append(f"{one}+{two}")
         right = rng.choice(people)
         prompt = f"{' '.join(said)} Who has the {held[right]} ball now?"
         ref = " ".join(said[1:]).replace(" swap.", "").replace(" and ", "+").replace(" ", "-")
-        start = said[0].replace(" has the ", ":").replace(" ball", "").rstrip(".").replace(", ", "-")
+        start = (
+            said[0].replace(" has the ", ":").replace(" ball", "").rstrip(".").replace(", ", "-")
+        )
         return Fact(
-            f"swaps-{start}-{ref}-{held[right]}", prompt, right,
+            f"swaps-{'-'.join(ref)}-{held[right]}", prompt, right,
             [one for one in people if one != right], _LEVELS[level], SOURCE,
         )  # fmt: skip
 

