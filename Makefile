@@ -41,7 +41,7 @@ models: $(VENV)/.models  ## the tests that run language models (torch, transform
 	$(BIN)/pytest -m 'model and not slow'
 
 fuzz: setup  ## hunt for logs that break a reader: thousands of malformed ones
-	FORGETMAP_FUZZ_CASES=5000 $(BIN)/pytest -n 2 tests/test_fuzz_readers.py
+	FORGETMAP_FUZZ_CASES=1000 $(BIN)/pytest -n 2 tests/test_fuzz.py tests/test_fuzz_readers.py
 
 check: setup  ## ruff and mypy
 	$(BIN)/ruff check .

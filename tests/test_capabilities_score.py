@@ -361,6 +361,27 @@ def test_the_command_scores_the_example(tmp_path):
     }  # fmt: skip
 
 
+def test_the_command_tells_what_the_judge_has_cost(tiny, monkeypatch):
+    from forgetmap.capabilities.judge import Judge, Usage
+
+    asked = []
+
+    def judged(self, name, items, responses):
+        asked.append((self.url, self.model, name))
+        return {name: [Value(0.5) for _ in items]}
+
+    monkeypatch.setattr(Judge, "score", judged)
+    monkeypatch.setattr(Judge, "usage", Usage(3, 1, 2, 1500, 60, None))
+    done = CliRunner().invoke(
+        app(),
+        ["score", str(tiny / "answers"), "--out", str(tiny / "o.parquet"),
+         "--manifest", str(tiny / "tiny.yaml"), "--judge", "http://localhost:1/v1#small"],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert asked == [("http://localhost:1/v1", "small", "coherence")]
+    assert "judge: 3 replies, 1 from the cache" in done.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -237,3 +237,33 @@ def test_histograms_agree_with_a_plain_loop(seed, repeats_before, repeats_after)
     columns = (found.task, found.runs_before, found.right_before, found.runs_after)
     rows = zip(*columns, found.right_after, strict=True)
     assert dict(zip(rows, found.n, strict=True)) == expected
+
+
+def test_nan_in_a_samples_file_is_no_score(tmp_path):
+    """Databases sort NaN above every number; a file with one must not count it as right."""
+    import pyarrow.parquet as pq
+
+    rows = [
+        {"item": content_hash(i), "score": 1.0, "k": 4, "gold_probability": 0.5} for i in range(8)
+    ]
+    good = tmp_path / "good.parquet"
+    Samples.from_rows(rows).write(good)
+    table = pq.read_table(good)
+    for name in ("score", "gold_probability"):
+        values = [float("nan"), *table[name].to_pylist()[1:]]
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, table.schema.field(name), [values])
+    bad = tmp_path / "bad.parquet"
+    pq.write_table(table, bad)
+    found = pair(Samples.read(good), Samples.read(bad))
+    assert (found.coverage.matched, found.coverage.unscored) == (7, 1)
+
+
+def test_two_models_of_one_log_are_compared():
+    both = Samples.from_rows(
+        {"model": model, "item": content_hash(i), "score": float(i % 2)}
+        for model in ("a", "b")
+        for i in range(10)
+    )
+    assert pair(both.only("a"), both.only("b")).coverage.matched == 10
+    assert both.only("a").only("a").models == ["a"]

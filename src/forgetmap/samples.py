@@ -32,7 +32,7 @@ THRESHOLD = 0.5
 
 STATUSES = (
     *("ok", "no_answer", "truncated", "refused", "error", "unscored"),
-    *("empty", "invalid_gold", "judge_failed", "judge_unparsable"),  # of answers scored here
+    *("empty", "invalid_gold", "not_applicable", "judge_failed", "judge_unparsable"),  # scored here
 )
 """`error`, `unscored` and what failed in scoring carry no score: a failed value is no number."""
 
@@ -294,6 +294,7 @@ class Samples:
         if model not in models:
             raise InputError(f"no model {model!r} in the log; it holds: {listed}")
         chosen = copy(self)
+        chosen.__dict__.pop("models", None)  # the copy of what was found for all models
         chosen.model = model
         chosen._origin = self  # keeps a spilled temporary file alive
         return chosen
@@ -384,6 +385,6 @@ def parquet_schema(path: Path) -> pa.Schema:
     """Read the schema of a Parquet file; a file that is none becomes one clear line."""
     try:
         return pq.read_schema(path)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         reason = next(iter(str(error).splitlines()), "")
         raise InputError(f"{path}: is not a readable Parquet file ({reason})") from error

@@ -102,19 +102,15 @@ def score(
         if out.suffix != ".parquet":
             raise InputError(f"--out {out}: the name must end in .parquet")
         check_outputs([out], [responses])
+        asked = _judge(judge, out) if judge else None
         scored = score_responses(
-            responses,
-            out,
-            model=model,
-            manifest=manifest,
-            judge=_judge(judge, out) if judge else None,
-            step=step,
+            responses, out, model=model, manifest=manifest, judge=asked, step=step
         )
     if not quiet:
         from forgetmap import terminal
         from forgetmap.capabilities.terminal import print_scored
 
-        print_scored(scored, out, terminal.console())
+        print_scored(scored, out, terminal.console(), asked.usage if asked else None)
 
 
 def drift(

@@ -29,7 +29,7 @@ _SIDE = """
     SELECT task, metric, coalesce(item, hash(item_ref)) AS item,
            list_aggregate(list_sort(list(score)), 'avg') AS value,  -- sorted: no order of rows
            count(score) AS runs, count(*) AS said,
-           count(*) FILTER (status NOT IN ('ok', 'invalid_gold')) AS failed,
+           count(*) FILTER (status NOT IN ('ok', 'invalid_gold', 'not_applicable')) AS failed,
            coalesce(bool_and(score = 0 OR score = 1), true) AS binary,
            hash(list_sort(list(coalesce(response, '')))) AS words,
            bool_or(response IS NOT NULL) AS has_words

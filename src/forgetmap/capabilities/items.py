@@ -11,9 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-FAILURES = ("no_answer", "empty", "invalid_gold", "judge_failed", "judge_unparsable", "error")
-"""Why there is no number. A failed value is never a number; `no_answer` may count as wrong (0.0)
-where not answering is a fault of the model, and then carries that number."""
+FAILURES = (
+    *("no_answer", "empty", "invalid_gold", "not_applicable"),
+    *("judge_failed", "judge_unparsable", "error"),
+)
+"""Why there is no number; `not_applicable`: the item does not ask for what the metric measures.
+
+A failed value is never a number; `no_answer` may count as wrong (0.0) where not answering is a
+fault of the model, and then carries that number.
+"""
 
 
 @dataclass(frozen=True, slots=True)

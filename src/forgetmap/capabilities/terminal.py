@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from forgetmap.capabilities.compat import PublishedTable
     from forgetmap.capabilities.drift_result import Aggregate, Drift, MetricDrift
+    from forgetmap.capabilities.judge import Usage
     from forgetmap.capabilities.manifest import Manifest, Metric
     from forgetmap.capabilities.score import Scored
 
@@ -73,8 +74,8 @@ def _metric_row(metric: Metric) -> Row:
     )
 
 
-def print_scored(scored: Scored, path: object, out: Console) -> None:
-    """Say what was scored and what was not."""
+def print_scored(scored: Scored, path: object, out: Console, usage: Usage | None = None) -> None:
+    """Say what was scored, what was not, and what the judge has cost."""
     reused = f", {scored.reused} parts from an earlier run" if scored.reused else ""
     out.print(
         Text(
@@ -93,6 +94,8 @@ def print_scored(scored: Scored, path: object, out: Console) -> None:
     for reason, names in by_reason.items():
         text = f"not scored, {reason}: {_counted(names)} ({some(names, 4)})"
         out.print(Text(clean(text, 300), style="yellow"))
+    if usage is not None:
+        out.print(Text(str(usage)))
     for warning in scored.warnings:
         out.print(Text(f"note: {clean(warning)}", style="dim"))
 

@@ -65,7 +65,7 @@ def extract(task: Task, response: str, choices: Sequence[str] = ()) -> Answer:
     if task.scorer == "reasoning-gym":
         tagged = _TAGGED.search(text)
         return _answer(tagged[1].strip() if tagged else text.strip().partition("\n\n")[0])
-    found = _first(task, text.splitlines(), choices)
+    found = _first(task, text.split("\n"), choices)
     if found is None and not _is_direct(task):
         found = _read(task, text, choices)
     return _answer(found)
@@ -85,9 +85,7 @@ def is_complete(task: Task, text: str, choices: Sequence[str] = ()) -> bool:
     visible = looked_at(text)
     if task.scorer == "reasoning-gym":
         return _TAGGED.search(visible) is not None
-    return (
-        _first(task, visible.splitlines(keepends=True)[: visible.count("\n")], choices) is not None
-    )
+    return _first(task, visible.split("\n")[:-1], choices) is not None
 
 
 def is_right(task: Task, question: Question, answer: str) -> bool:

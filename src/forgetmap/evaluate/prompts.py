@@ -70,11 +70,13 @@ class Request:
     temperature: float = 0.0
     seed: int = 0
     is_complete: Callable[[str], bool] | None = None
+    """Says that a text holds its answer; `form` names the rule."""
+    form: str = ""
 
     @property
     def identity(self) -> int:
         """Hash of all that the reply depends on, but for the model."""
-        fields = [self.prompt, list(self.options), self.max_tokens, list(self.stop)]
+        fields = [self.prompt, list(self.options), self.max_tokens, list(self.stop), self.form]
         sampled = [self.temperature, self.seed] if self.temperature else []
         return content_hash(*fields, *sampled)
 
@@ -124,7 +126,8 @@ def make_request(task: Task, question: Question, how: Asking, seed: int = 0) -> 
         stop=task.stop,
         temperature=how.temperature,
         seed=seed if how.temperature else 0,
-        is_complete=partial(_is_complete, as_written(task, lettered)),
+        is_complete=partial(_is_complete, as_written(task, lettered), question.choices),
+        form="letter" if lettered else task.scorer,
     )
 
 
@@ -134,10 +137,10 @@ def as_written(task: Task, lettered: bool) -> Task:
     return dataclasses.replace(task, questions=tuple, scorer=scorer)
 
 
-def _is_complete(task: Task, text: str) -> bool:
+def _is_complete(task: Task, choices: tuple[str, ...], text: str) -> bool:
     from forgetmap.evaluate.answers import is_complete
 
-    return bool(is_complete(task, text))
+    return is_complete(task, text, choices)
 
 
 def _prompt(task: Task, question: Question, how: Asking, lettered: bool) -> Prompt:

@@ -35,7 +35,8 @@ MOST_CHARACTERS = 20_000
 """A longer text is cut where it is shown; the exported table has all of it."""
 SEARCH_SECONDS = 0.1
 """A search gives back what it has found after this long, and where to go on."""
-_ROW_GROUP = 16_384
+_ROW_GROUP = 8192
+"""Rows that are read and searched together; small, as one long answer may stand in each."""
 _SNIPPET = 160
 _IDENTITY = ("task", "item", "item_ref", "k", "transition", "before", "after", "cause")
 _TEXTS = tuple(name for name in COLUMNS.names if name not in _IDENTITY)
@@ -160,38 +161,32 @@ class ItemStore:
         With a text to search for, `offset` counts the items looked at, and a page may come with
         fewer rows than `size`, or none, before all were looked at.
         """
-        groups = [group for group in self.groups if wanted.takes(group)]
-        total = sum(group.size for group in groups)
+        runs = _runs(group for group in self.groups if wanted.takes(group))
+        total = sum(map(len, runs))
         if wanted.text:
-            return self._search(wanted.text, groups, total, offset, size)
-        numbers = list(_numbers(groups, offset, offset + size))
+            return self._search(wanted.text, runs, total, offset, size)
+        numbers = [number for run in _part(runs, offset, offset + size) for number in run]
         after = offset + len(numbers)
         return Page(self._listed(numbers), total, after if after < total else None)
 
-    def _search(self, text: str, groups: list[Group], total: int, offset: int, size: int) -> Page:
+    def _search(self, text: str, runs: list[range], total: int, offset: int, size: int) -> Page:
         found: list[int] = []
         deadline = time.monotonic() + SEARCH_SECONDS
-        step = 2048
         while offset < total and len(found) < size and time.monotonic() < deadline:
-            began = time.monotonic()
-            for first, last in _ranges(groups, offset, offset + step):
-                found += self._matching(text, first, last)
-            offset += step
-            if time.monotonic() - began < SEARCH_SECONDS / 8:
-                step *= 2
-        if len(found) > size:  # the rest of the last stretch is searched again for the next page
-            found = found[:size]
-            offset = _place(groups, found[-1]) + 1
-        offset = min(offset, total)
-        share = offset / total if total else 1.0
+            run = next(_part(runs, offset, offset + _ROW_GROUP))
+            hits = self._matching(text, run)[: size - len(found)]
+            found += hits
+            full = len(found) == size  # then the rest of the run is left to the next page
+            offset += hits[-1] + 1 - run.start if full else len(run)
+        share = offset / total if offset < total else 1.0
         return Page(self._listed(found), None, offset if offset < total else None, share)
 
-    def _matching(self, text: str, first: int, last: int) -> list[int]:
-        """Rows of a range that hold the text, in any of the columns a person would look at."""
+    def _matching(self, text: str, run: range) -> list[int]:
+        """Rows of a run that hold the text, in any of the columns a person would look at."""
         rows = self._records(
             f"""SELECT file_row_number AS number FROM items
                 WHERE file_row_number BETWEEN $first AND $last AND {_HOLDS} ORDER BY 1""",
-            {"text": _pattern(text), "first": first, "last": last},
+            {"text": _pattern(text), "first": run.start, "last": run.stop - 1},
         )
         return [row["number"] for row in rows]
 
@@ -233,9 +228,8 @@ class ItemStore:
     def sample(self, most: int) -> pa.Table:
         """Items for a file: those that changed first, then the others, drawn by their hash."""
         return self._arrow(
-            f"""SELECT {", ".join(_IDENTITY)}, file_row_number FROM items
-                QUALIFY row_number() OVER (ORDER BY transition NOT IN {CHANGED}, hash(item), task)
-                        <= $most
+            f"""FROM (SELECT {", ".join(_IDENTITY)}, file_row_number FROM items
+                      ORDER BY transition NOT IN {CHANGED}, hash(item), task LIMIT $most)
                 ORDER BY file_row_number""",
             {"most": most},
         ).to_arrow_table()
@@ -293,26 +287,21 @@ def _tail(name: str) -> str:
     return f"right(rtrim({name}), {_SNIPPET})"
 
 
-def _ranges(groups: list[Group], start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """First and last row of each run among the items number start to stop of the groups."""
-    seen = 0
+def _runs(groups: Iterable[Group]) -> list[range]:
+    """Row numbers of groups; groups that follow each other become one run."""
+    runs: list[range] = []
     for group in groups:
-        first, last = max(start - seen, 0), min(stop - seen, group.size)
-        if first < last:
-            yield group.start + first, group.start + last - 1
-        seen += group.size
+        joined = bool(runs) and runs[-1].stop == group.start
+        start = runs.pop().start if joined else group.start
+        runs.append(range(start, group.start + group.size))
+    return runs
 
 
-def _numbers(groups: list[Group], start: int, stop: int) -> Iterator[int]:
-    for first, last in _ranges(groups, start, stop):
-        yield from range(first, last + 1)
-
-
-def _place(groups: list[Group], row: int) -> int:
-    """Which number among the items of the groups a row has."""
+def _part(runs: list[range], start: int, stop: int) -> Iterator[range]:
+    """The rows number start to stop among those of the runs, as runs."""
     seen = 0
-    for group in groups:
-        if group.start <= row < group.start + group.size:
-            return seen + row - group.start
-        seen += group.size
-    raise ValueError(row)
+    for run in runs:
+        part = run[max(start - seen, 0) : max(stop - seen, 0)]
+        if part:
+            yield part
+        seen += len(run)

@@ -92,13 +92,13 @@ def render(
 def policy(*, remote: bool) -> str:
     """The page's content security policy: nothing from anywhere, and only our two scripts run.
 
-    Styles have to be allowed inline, because plotly sets them on what it draws. Without network
-    and images from elsewhere a style can do no more than look wrong.
+    Styles have to be allowed inline, because plotly sets them on what it draws; where nothing can
+    be fetched, a style can do no more than look wrong.
     """
     scripts = " ".join(f"'sha256-{_digest(text)}'" for text in (_script(), _plotly()))
     server = "'self'" if remote else "'none'"
     return (
-        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
+        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; "
         f"connect-src {server}; base-uri 'none'; form-action 'none'"
     )
 
@@ -160,7 +160,7 @@ def _script() -> str:
 
 @cache
 def _plotly() -> str:
-    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
+    from plotly.offline import get_plotlyjs
 
     text: str = get_plotlyjs()
     return text

@@ -14,6 +14,7 @@ import secrets
 import signal
 import socket
 import tempfile
+import threading
 import webbrowser
 from dataclasses import asdict
 from http.cookies import CookieError, SimpleCookie
@@ -90,7 +91,8 @@ def serve(
         say(f"{len(comparisons)} comparison{'s' * (len(comparisons) > 1)} at {address}")
         say("Ctrl-C ends it.")
         if open_browser:
-            webbrowser.open(address)
+            # In a thread: a browser that runs in the terminal would keep us from serving it.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         _run(app, listening)
         say("ended")
 

@@ -47,12 +47,12 @@ def replay(
     replay: Replay = 0.0,
     json: Json = None,
 ) -> None:
-    """How much replay, or which batch, keeps an old behaviour in on-policy training.
+    """How much replay, or which batch, keeps an old behaviour.
 
-    A batch without any old sample cannot hold the old behaviour in place. This tells how likely
-    that is, and which batch size or replay share makes it as rare as you ask, with the range of
-    the importance weights that keep the objective unchanged. For supervised fine-tuning, where
-    replay works differently, see `forgetmap theory mix`.
+    On-policy training with a batch that holds no old sample cannot keep the old behaviour in place.
+    This tells how likely that is, and which batch size or replay share makes it as rare as you ask,
+    with the range of the importance weights that keep the objective unchanged. For supervised
+    fine-tuning, where replay works differently, see `forgetmap theory mix`.
 
     Examples:
 
@@ -100,11 +100,11 @@ def forecast(
     replay: Replay = 0.0,
     json: Json = None,
 ) -> None:
-    """When fine-tuning will have pushed the old mass below a level, from two checkpoints.
+    """When fine-tuning will have lost an old behaviour.
 
-    The two measurements set the speed of the clock; learning rate and model need not be known.
-    Measure the old mass as the share of responses that show the old behaviour, or with
-    `forgetmap theory estimate`.
+    Tells the steps until the old mass falls below a level, from two measured checkpoints. They set
+    the speed of the clock; learning rate and model need not be known. Measure the old mass as
+    the share of responses that show the old behaviour, or with `forgetmap theory estimate`.
 
     Examples:
 
@@ -134,11 +134,11 @@ def temperature(
     ] = None,
     json: Json = None,
 ) -> None:
-    """Which KL temperature, sync count or penalty keeps a floor of old mass in RL.
+    """Which KL temperature, sync count or penalty RL needs.
 
-    For KL-regularised RL and OAPL each round multiplies the odds of the old behaviour by
-    exp(-gap/temperature): loss is geometric in the number of syncs, not of steps. For
-    TTT-Discover, read --gap as eta x reward gap; the answer is the KL penalty.
+    Keeps a floor of old mass. For KL-regularised RL and OAPL each round multiplies the odds of the
+    old behaviour by exp(-gap/temperature): loss is geometric in the number of syncs, not of steps.
+    For TTT-Discover, read --gap as eta x reward gap; the answer is the KL penalty.
 
     Examples:
 
@@ -162,7 +162,7 @@ def estimate(
     old_mass: OldMass = 0.5,
     json: Json = None,
 ) -> None:
-    """Overlap, separation, misassignment and old mass from log-probabilities of real models.
+    """Overlap and old mass of real models by log-probabilities.
 
     FILE has one row per response: logp_old and logp_new, its log-probability (summed over tokens)
     under the model before training and under a policy with the new behaviour; source, the policy
@@ -200,7 +200,7 @@ def flow(
     means: Annotated[bool, typer.Option("--means", help="Train the means too.")] = False,
     json: Json = None,
 ) -> None:
-    """Old mass against time in the two-mode picture, as a small table.
+    """Old mass against time in the two-mode picture.
 
     The target decides, not the direction of the KL: compare the last two examples.
 

@@ -21,7 +21,7 @@ def main() -> None:
     seconds = float(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    import math_verify  # type: ignore[import-untyped]
+    import math_verify
 
     logging.disable()
     # The default action of this signal ends the process even inside one endless C call, where a

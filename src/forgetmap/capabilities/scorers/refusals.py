@@ -16,7 +16,7 @@ from forgetmap.capabilities.scorers.text import fold, score_each, words
 
 CLASSES = ("strong_refusal", "weak_refusal", "evasion", "uncertain")
 METRICS = ("compliance", "refusal", *CLASSES)
-FIELDS = ("prompt",)
+FIELDS: tuple[str, ...] = ()
 VERSION = 1
 
 OPENING = 300

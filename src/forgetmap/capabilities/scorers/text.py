@@ -23,7 +23,7 @@ stands at the beginning or at the end."""
 EMPTY = Value(0.0, "empty")
 """An answer that is not there is wrong, and says so; it never counts as well behaved."""
 NO_ANSWER = Value(0.0, "no_answer")
-NOT_ASKED = Value(None, "invalid_gold", "not asked of this item")
+NOT_ASKED = Value(None, "not_applicable", "not asked of this item")
 """For a metric that the item's data say nothing about."""
 
 OneItem = Callable[[Item, str], Sequence[Value]]

@@ -29,9 +29,7 @@ def orderings(rng: random.Random) -> Sequence[Fact]:
         level = number % 3
         people = rng.sample(NAMES, 4 + level)
         more, most, least = rng.choice(_COMPARED)
-        pairs = [
-            f"{one} is {more} than {two}." for one, two in zip(people, people[1:], strict=False)
-        ]
+        pairs = [f"{one} is {more} than {two}." for one, two in pairwise(people)]
         rng.shuffle(pairs)
         asked, right = rng.choice(((most, people[0]), (least, people[-1])))
         return Fact(
@@ -163,9 +161,6 @@ def swaps(rng: random.Random) -> Sequence[Fact]:
         right = rng.choice(people)
         prompt = f"{' '.join(said)} Who has the {held[right]} ball now?"
         ref = " ".join(said[1:]).replace(" swap.", "").replace(" and ", "+").replace(" ", "-")
-        start = (
-            said[0].replace(" has the ", ":").replace(" ball", "").rstrip(".").replace(", ", "-")
-        )
         return Fact(
             f"swaps-{'-'.join(ref)}-{held[right]}", prompt, right,
             [one for one in people if one != right], _LEVELS[level], SOURCE,

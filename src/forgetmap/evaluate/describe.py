@@ -1,0 +1,76 @@
+"""What a model is, by its bytes: hashes of weights and tokenizer, and what two of them reveal."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forgetmap.evaluate.convert import file_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forgetmap.samples import Samples
+
+_WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
+_TOKENIZER = (
+    *("tokenizer.json", "tokenizer.model", "vocab.json", "merges.txt", "vocab.txt"),
+    *("added_tokens.json", "special_tokens_map.json", "tokenizer_config.json"),
+)
+
+
+def weights_hash(folder: Path) -> str:
+    """Hash of all weight files of a folder, whatever the folder is called."""
+    files = sorted(file for pattern in _WEIGHTS for file in folder.glob(pattern))
+    return _joint({file.name: file_hash(file) for file in files})
+
+
+def tokenizer_hash(folder: Path) -> str:
+    """Hash of the files that say how text becomes tokens."""
+    return _joint({name: file_hash(folder / name) for name in _TOKENIZER if (folder / name).exists()})
+
+
+def _joint(hashes: Mapping[str, str]) -> str:
+    return sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def suspicions(before: Samples, after: Samples) -> list[str]:
+    """What two runs reveal together that neither shows alone.
+
+    Different weights that gave the same numbers in every sample were most likely not both run
+    (a cache that goes by the name of a folder does this); equal weights under two names make a map
+    of nothing but noise.
+
+    Args:
+        before: The first run's results.
+        after: The second run's.
+
+    Example:
+        >>> from forgetmap.samples import Meta, Samples
+        >>> def run(name, weights):
+        ...     row = {"model": name, "item": 1, "score": 1.0, "gold_probability": 0.5}
+        ...     return Samples.from_rows([row], Meta(settings={name: {"weights": weights}}))
+        >>> suspicions(run("a", "1234"), run("b", "1234"))
+        ['both models have the same weights (1234): only noise can differ']
+        >>> suspicions(run("a", "1234"), run("b", "5678"))
+        ['the weights differ but every sample is identical: was the second model really run?']
+    """
+    ours, theirs = (samples.settings.get("weights") for samples in (before, after))
+    if ours is None or theirs is None:
+        return []
+    if ours == theirs:
+        return [f"both models have the same weights ({ours}): only noise can differ"]
+    if _content(before) == _content(after):
+        return ["the weights differ but every sample is identical: was the second model really run?"]
+    return []
+
+
+def _content(samples: Samples) -> set[tuple[Any, ...]]:
+    columns = ["task", "item", "repeat", "metric", "score", "gold_probability", "response"]
+    return {
+        tuple(row[name] for name in columns)
+        for batch in samples.to_batches(columns)
+        for row in batch.to_pylist()
+    }

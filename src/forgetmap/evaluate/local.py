@@ -1,0 +1,344 @@
+"""A model in this process, by transformers: packed scoring, batched writing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from forgetmap.errors import InputError
+from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
+from forgetmap.evaluate.models import BF16_WARNING, Group, Reply, Running, extra_missing
+from forgetmap.readers.common import brief
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from forgetmap.evaluate.generation import Opening, Writer
+    from forgetmap.evaluate.prompts import Prompt, Request
+    from forgetmap.evaluate.scoring import Choice, PackedScorer
+
+_TEXTS_A_BATCH = {"cpu": 16, "cuda": 128}
+_Asked = TypeVar("_Asked")
+_Got = TypeVar("_Got")
+
+
+class LocalModel:
+    """A causal language model of transformers.
+
+    Args:
+        name: As the user wrote it.
+        base: Folder, hub id or GGUF file.
+        adapter: Folder of a LoRA adapter to put on it.
+        how: Numbers, device and batch size.
+        chat: Whether prompts go through the chat template.
+    """
+
+    def __init__(
+        self, name: str, base: str, adapter: str | None, how: Running, *, chat: bool = False
+    ) -> None:
+        self._base, self._adapter = _folder(base, self), Path(adapter) if adapter else None
+        if self._adapter and not (self._adapter / "adapter_config.json").is_file():
+            raise InputError(f"{adapter}: is not an adapter folder (no adapter_config.json)")
+        self.name = "+".join(Path(part).name for part in (base, adapter) if part)
+        self._how = how
+        self._chat = chat
+        self._most_rows: int | None = None
+        weights = [weights_hash(folder) for folder in (self._base, self._adapter) if folder]
+        tokens = tokenizer_hash(self._base)
+        self.warnings = [] if how.dtype == "float32" else [BF16_WARNING.format(dtype=how.dtype)]
+        self.fingerprint = f"{'+'.join(weights)}/{tokens}/{how.dtype}"
+        self.settings = {
+            "model type": "transformers",
+            "dtype": how.dtype,
+            "batch size": how.batch or "auto",
+            "weights": "+".join(weights),
+            "tokenizer": tokens,
+            "chat template": self._template_hash() if chat else None,
+            "engine": _engine(),
+        }
+
+    def plan(self, requests: Sequence[Request]) -> list[Group]:
+        """Score items of like length together; write texts of like length together."""
+        from forgetmap.evaluate.scoring import plan_batches
+
+        scored = [place for place, request in enumerate(requests) if request.options]
+        choices = {place: self._choice(requests[place]) for place in scored}
+        fitting = [place for place in scored if choices[place].longest <= self._positions]
+        batches = plan_batches(
+            [choices[place] for place in fitting],
+            device=self._kind,
+            vocabulary=len(self._tokenizer),
+            rows=self._how.batch,
+        )
+        groups = [
+            Group(tuple(fitting[item] for item in batch.items), {"shared": batch.shared})
+            for batch in batches
+        ]
+        left = [place for place in scored if choices[place].longest > self._positions]
+        return [*groups, *([Group(tuple(left))] if left else []), *self._text_groups(requests)]
+
+    def _text_groups(self, requests: Sequence[Request]) -> list[Group]:
+        lengths = {
+            place: len(self._encode(request.prompt))
+            for place, request in enumerate(requests)
+            if not request.options
+        }
+        order = sorted(lengths, key=lambda place: (-lengths[place], place))
+        rows = self._how.batch or _TEXTS_A_BATCH[self._kind]
+        return [
+            Group(tuple(order[start : start + rows])) for start in range(0, len(order), rows)
+        ]
+
+    def run(self, requests: Sequence[Request], hints: dict[str, Any]) -> list[Reply]:
+        """Answer a group; all of its requests are of one kind."""
+        if requests[0].options:
+            return self._score([self._choice(request) for request in requests], hints)
+        return self._write([self._opening(request) for request in requests])
+
+    def _score(self, choices: list[Choice], hints: dict[str, Any]) -> list[Reply]:
+        fits = [choice.longest <= self._positions for choice in choices]
+        inside = [choice for choice, fit in zip(choices, fits, strict=True) if fit]
+        shared = hints.get("shared", 0)
+        found = iter(self._by_halves(inside, lambda some: self._scorer.score(some, shared)))
+        replies = []
+        for choice, fit in zip(choices, fits, strict=True):
+            if not fit:
+                replies.append(self._too_long(choice.longest))
+                continue
+            likelihoods = tuple(scored.log_likelihood for scored in next(found))
+            tokens = sum(len(option) for option in choice.options)
+            replies.append(Reply(likelihoods=likelihoods, tokens=tokens))
+        return replies
+
+    def _write(self, openings: list[Opening]) -> list[Reply]:
+        fits = [len(one.tokens) + one.max_tokens <= self._positions for one in openings]
+        inside = [opening for opening, fit in zip(openings, fits, strict=True) if fit]
+        found = iter(self._by_halves(inside, self._writer.write))
+        replies = []
+        for opening, fit in zip(openings, fits, strict=True):
+            if not fit:
+                replies.append(self._too_long(len(opening.tokens) + opening.max_tokens))
+                continue
+            written = next(found)
+            replies.append(
+                Reply(text=written.text, finished=written.finished, tokens=written.tokens)
+            )
+        return replies
+
+    def _too_long(self, tokens: int) -> Reply:
+        return Reply("error", note=f"needs {tokens} tokens, the model takes {self._positions}")
+
+    def _by_halves(
+        self, items: list[_Asked], work: Callable[[list[_Asked]], list[_Got]]
+    ) -> list[_Got]:
+        """Do the work in one go, or in smaller parts once the memory has not sufficed."""
+        import torch
+
+        found: list[_Got] = []
+        while len(found) < len(items):
+            rest = items[len(found) :][: self._most_rows]
+            try:
+                found += work(rest)
+            except torch.OutOfMemoryError as error:
+                torch.cuda.empty_cache()
+                if len(rest) == 1:
+                    raise InputError(
+                        f"{self.name}: one item alone does not fit into the memory of {self._kind}"
+                    ) from error
+                self._most_rows = len(rest) // 2
+        return found
+
+    def _choice(self, request: Request) -> Choice:
+        from forgetmap.evaluate.scoring import Choice
+
+        text = self._text(request.prompt)
+        bare = text.rstrip()
+        context = self._tokens(bare) if bare else [self._first_token]
+        options = []
+        for option in request.options:
+            # As lm-eval does it: white space at the seam belongs to the option, and the option's
+            # tokens are what the whole text has beyond the context's.
+            whole = self._tokens(text + option) if bare else context + self._bare_tokens(option)
+            options.append(tuple(whole[len(context) :] or whole[-1:]))
+        return Choice(tuple(context), tuple(options))
+
+    def _opening(self, request: Request) -> Opening:
+        from forgetmap.evaluate.generation import Opening
+
+        return Opening(
+            tokens=tuple(self._encode(request.prompt)),
+            max_tokens=request.max_tokens,
+            stop=request.stop,
+            temperature=request.temperature,
+            seed=request.seed,
+            is_complete=request.is_complete,
+        )
+
+    def _encode(self, prompt: Prompt) -> list[int]:
+        return self._tokens(self._text(prompt)) or [self._first_token]
+
+    def _tokens(self, text: str) -> list[int]:
+        bos = self._tokenizer.bos_token
+        has_bos = bool(bos) and text.startswith(bos)  # a chat template may have written it
+        return list(self._tokenizer.encode(text, add_special_tokens=not has_bos))
+
+    def _bare_tokens(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def _text(self, prompt: Prompt) -> str:
+        if isinstance(prompt, str):
+            return prompt
+        messages = [{"role": role, "content": text} for role, text in prompt]
+        try:
+            return str(
+                self._tokenizer.apply_chat_template(
+                    messages, tokenize=False, add_generation_prompt=True
+                )
+            )
+        except Exception as error:  # a template is a program of the model's maker
+            raise InputError(
+                f"{self.name}: its chat template refuses the prompt ({brief(error)}); try --no-chat"
+            ) from error
+
+    @cached_property
+    def _first_token(self) -> int:
+        tokenizer = self._tokenizer
+        first = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+        return int(first or 0)
+
+    @cached_property
+    def _tokenizer(self) -> PreTrainedTokenizerBase:
+        try:
+            from transformers import AutoTokenizer
+        except ImportError as error:
+            raise extra_missing("transformers", "eval") from error
+        try:
+            found = AutoTokenizer.from_pretrained(self._base)
+        except (OSError, ValueError, KeyError, TypeError, ImportError, AttributeError) as error:
+            raise InputError(f"{self._base}: its tokenizer cannot be loaded ({brief(error)})") from error
+        if self._chat and not found.chat_template:
+            raise InputError(f"{self.name}: has no chat template; run with --no-chat")
+        return found
+
+    def _template_hash(self) -> str:
+        return sha256(str(self._tokenizer.chat_template).encode()).hexdigest()[:16]
+
+    @cached_property
+    def _config(self) -> Any:
+        from transformers import AutoConfig
+
+        try:
+            return AutoConfig.from_pretrained(self._base).get_text_config()
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(f"{self._base}: is not a model folder ({brief(error)})") from error
+
+    @property
+    def _positions(self) -> int:
+        return int(getattr(self._config, "max_position_embeddings", None) or 2**31)
+
+    @cached_property
+    def _device(self) -> str:
+        import torch
+
+        wanted = self._how.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        if wanted.startswith("cuda") and not torch.cuda.is_available():
+            raise InputError(f"--device {wanted}: no CUDA device is here; leave it out or say cpu")
+        if not wanted.startswith(("cuda", "cpu")):
+            raise InputError(f"--device {wanted}: must be cpu, cuda or cuda:N")
+        return wanted
+
+    @property
+    def _kind(self) -> str:
+        return self._device.partition(":")[0]
+
+    @cached_property
+    def _network(self) -> PreTrainedModel:
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        _ = self._config
+        try:
+            model = AutoModelForCausalLM.from_pretrained(
+                self._base, dtype=getattr(torch, self._how.dtype)
+            )
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            raise InputError(f"{self._base}: the model cannot be loaded ({brief(error)})") from error
+        if self._adapter:
+            model = _with_adapter(model, self._adapter)
+        rows = model.get_input_embeddings().weight.shape[0]
+        if len(self._tokenizer) > rows:
+            raise InputError(
+                f"{self._base}: the tokenizer knows {len(self._tokenizer):,} tokens, the model only "
+                f"{rows:,}; this tokenizer belongs to another model"
+            )
+        return model.to(self._device).eval()
+
+    @cached_property
+    def _scorer(self) -> PackedScorer:
+        from forgetmap.evaluate.scoring import PackedScorer
+
+        scorer = PackedScorer(self._network)
+        if not scorer.packs:
+            self.warnings.append("this model's options cannot be packed; each gets a row of its own")
+        return scorer
+
+    @cached_property
+    def _writer(self) -> Writer:
+        from forgetmap.evaluate.generation import Writer
+
+        return Writer(self._network, self._tokenizer)
+
+
+def _folder(name: str, owner: object) -> Path:
+    """The folder a name means: itself, a converted GGUF file, or a snapshot of the hub."""
+    path = Path(name)
+    if path.is_file() and path.suffix == ".gguf":
+        from forgetmap.evaluate.convert import convert_gguf
+        from forgetmap.files import temporary_folder
+
+        return convert_gguf(path, temporary_folder(owner))
+    if path.is_file():
+        raise InputError(f"{name}: is a file; give a model folder, or a file that ends in .gguf")
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise InputError(f"{name}: is not a model folder (no config.json)")
+        return path
+    if name.count("/") != 1 or name.startswith((".", "/", "~")):
+        raise InputError(f"{name}: no such model folder")
+    return _from_hub(name)
+
+
+def _from_hub(name: str) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise extra_missing("huggingface_hub", "eval") from error
+    try:
+        return Path(snapshot_download(name, ignore_patterns=["*.pth", "original/*", "*.gguf"]))
+    except Exception as error:  # the hub's client raises what its HTTP library raises
+        raise InputError(
+            f"{name}: is no folder here and could not be had from the hub ({brief(error)})"
+        ) from error
+
+
+def _with_adapter(model: Any, adapter: Path) -> Any:
+    try:
+        from peft import PeftModel
+    except ImportError as error:
+        raise extra_missing("peft", "train") from error
+    try:
+        return PeftModel.from_pretrained(model, adapter).merge_and_unload()
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise InputError(f"{adapter}: does not fit the base model ({brief(error)})") from error
+
+
+def _engine() -> str:
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise extra_missing("torch or transformers", "eval") from error
+    return f"transformers {transformers.__version__}, torch {torch.__version__}"

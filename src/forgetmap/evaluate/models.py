@@ -1,0 +1,129 @@
+"""Models by one name each: a folder, an adapter, a GGUF file, an endpoint, a class of lm-eval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from forgetmap.errors import InputError
+
+if TYPE_CHECKING:
+    from forgetmap.evaluate.prompts import Request
+
+DTYPES = ("float32", "bfloat16", "float16")
+BF16_WARNING = (
+    "scored in {dtype}: 0.5 to 1.7 % of the items changed their answer against float32 where it was"
+    " measured; flips below about 1 nat of margin are noise"
+)
+"""The rates are those of docs/explanation/fast-scoring.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How a model is run; none of it should change an answer in float32."""
+
+    dtype: str = "float32"
+    device: str | None = None
+    """`cpu`, `cuda`, `cuda:1`; by default a graphics card where there is one."""
+    batch: int | None = None
+    """Items in a batch, or requests under way at an endpoint; by default what fits."""
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            raise InputError(f"--dtype {self.dtype}: must be one of {', '.join(DTYPES)}")
+        if self.batch is not None and self.batch < 1:
+            raise InputError(f"--batch {self.batch}: must be at least 1, or auto")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back for one request."""
+
+    status: str = "ok"
+    """`error` where no reply could be had; the note says why."""
+    likelihoods: tuple[float, ...] = ()
+    """One per option."""
+    text: str | None = None
+    finished: bool = True
+    """False for a text that was cut off at its limit."""
+    tokens: int = 0
+    """Written, or scored."""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Requests that are run together."""
+
+    places: tuple[int, ...]
+    """In the list that was planned."""
+    hints: dict[str, Any] = field(default_factory=dict)
+    """What the model that made the plan wants to know when it runs the group."""
+
+
+class Model(Protocol):
+    """What can be evaluated."""
+
+    name: str
+    fingerprint: str
+    """Same for the same weights and tokenizer, wherever they lie."""
+    settings: dict[str, Any]
+    """What the comparability panel should know."""
+    warnings: list[str]
+
+    def plan(self, requests: Sequence[Request]) -> list[Group]:
+        """Put the requests of one task into groups; from the whole list alone, always the same."""
+
+    def run(self, requests: Sequence[Request], hints: dict[str, Any]) -> list[Reply]:
+        """Answer one group."""
+
+
+def open_model(name: str, how: Running | None = None, *, chat: bool = False) -> Model:
+    """Find out what a model's name means; weights are loaded when they are first needed.
+
+    Args:
+        name: A Hugging Face folder or id; `BASE+ADAPTER`; a GGUF file; `http://host/v1#model`;
+            `lm-eval:CLASS:ARGUMENTS`.
+        how: Numbers, device and batch size.
+        chat: Whether prompts go through the chat template.
+
+    Example:
+        >>> open_model("no/such/folder")
+        Traceback (most recent call last):
+        ...
+        forgetmap.errors.InputError: no/such/folder: no such model folder
+    """
+    how = how or Running()
+    if name.startswith(("http://", "https://")):
+        from forgetmap.evaluate.endpoint import EndpointModel
+
+        return EndpointModel(name, how)
+    if name.startswith("lm-eval:"):
+        from forgetmap.evaluate.harness import HarnessModel
+
+        return HarnessModel(name, how)
+    from forgetmap.evaluate.local import LocalModel
+
+    base, _, adapter = name.partition("+")
+    if Path(name).exists():  # a folder may have a + in its name
+        base, adapter = name, ""
+    return LocalModel(name, base, adapter or None, how, chat=chat)
+
+
+def extra_missing(package: str, extra: str) -> InputError:
+    """The one line for a package that is not installed."""
+    return InputError(f"{package} is not installed: pip install 'forgetmap[{extra}]'")
+
+
+def plain_groups(count: int, size: int) -> list[Group]:
+    """Groups of a fixed size in the order of the list.
+
+    Example:
+        >>> [group.places for group in plain_groups(3, 2)]
+        [(0, 1), (2,)]
+    """
+    return [
+        Group(tuple(range(start, min(start + size, count)))) for start in range(0, count, size)
+    ]

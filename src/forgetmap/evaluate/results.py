@@ -1,0 +1,143 @@
+"""From replies to results: scored rows, and the files of a finished run."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forgetmap.errors import InputError
+from forgetmap.evaluate.answers import extract, is_right
+from forgetmap.evaluate.convert import file_hash
+from forgetmap.evaluate.prompts import Prompt, as_written
+from forgetmap.files import write_text
+from forgetmap.readers.common import read_json
+from forgetmap.samples import Meta, Samples, content_hash, wording_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from forgetmap.evaluate.prompts import Request
+    from forgetmap.evaluate.questions import Question, Suite, Task
+
+SAMPLES = "samples.parquet"
+TASKS = "tasks.csv"
+MANIFEST = "manifest.json"
+FORMAT = "forgetmap-evaluation"
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request with the question it came from."""
+
+    task: Task
+    question: Question
+    repeat: int
+    request: Request
+    key: str
+    """Where its reply lies in the store."""
+
+
+def rows(model: str, run: str, asked: Asked, reply: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Score one reply: a row for each metric."""
+    question = asked.question
+    row: dict[str, Any] = {
+        "model": model,
+        "run": run,
+        "task": asked.task.name,
+        "item": question.item,
+        "item_ref": question.ref,
+        "wording": wording_hash(question.prompt, question.choices, question.target),
+        "repeat": asked.repeat,
+        "prompt_hash": content_hash(asked.request.prompt),
+        "source": f"answers.jsonl#{asked.key}",
+        "prompt": _readable(asked.request.prompt),
+        "target": question.target,
+        "k": len(question.choices) or None,
+    }
+    if reply["status"] != "ok":
+        metrics = ("acc", "acc_norm") if asked.request.options else ("exact_match",)
+        yield from ({**row, "metric": metric, "status": "error"} for metric in metrics)
+    elif asked.request.options:
+        yield from _pick_rows(row, question, reply["likelihoods"])
+    else:
+        yield {**row, **_text_row(asked, str(reply["text"]), bool(reply["finished"]))}
+
+
+def _pick_rows(
+    row: dict[str, Any], question: Question, likelihoods: Sequence[float]
+) -> Iterator[dict[str, Any]]:
+    if not all(map(math.isfinite, likelihoods)):
+        yield from ({**row, "metric": metric, "status": "error"} for metric in ("acc", "acc_norm"))
+        return
+    top = max(likelihoods)
+    weights = [math.exp(value - top) for value in likelihoods]
+    by_length = [
+        value / max(len(choice), 1)
+        for value, choice in zip(likelihoods, question.choices, strict=True)
+    ]
+    for metric, values in (("acc", likelihoods), ("acc_norm", by_length)):
+        picked = max(range(len(values)), key=values.__getitem__)
+        found = {"metric": metric, "score": float(picked == question.gold)}
+        found["answer"] = question.choices[picked]
+        if metric == "acc":  # the chance of a plain pick
+            found["gold_probability"] = weights[question.gold] / sum(weights)
+        yield {**row, **found}
+
+
+def _text_row(asked: Asked, text: str, finished: bool) -> dict[str, Any]:
+    task = as_written(asked.task, lettered=bool(asked.question.choices))
+    answer, _ = extract(task, text, asked.question.choices)
+    row: dict[str, Any] = {"metric": "exact_match", "response": text, "answer": answer}
+    if answer is None:
+        return {**row, "score": 0.0, "status": "no_answer" if finished else "truncated"}
+    return {**row, "score": float(is_right(task, asked.question, answer))}
+
+
+def _readable(prompt: Prompt) -> str:
+    if isinstance(prompt, str):
+        return prompt
+    return "\n\n".join(f"{role}: {text}" for role, text in prompt)
+
+
+def write_results(
+    folder: Path, found: Iterable[dict[str, Any]], meta: Meta, suite: Suite, about: dict[str, Any]
+) -> Samples:
+    """Write the Samples, the task map, and last the manifest, which says that all is there."""
+    samples = Samples.from_rows(found, meta)
+    samples.write(folder / SAMPLES)
+    categories = io.StringIO()
+    writer = csv.writer(categories, lineterminator="\n")
+    writer.writerow(["task", "category"])
+    writer.writerows([task.name, task.category] for task in suite.tasks)
+    write_text(folder / TASKS, categories.getvalue())
+    manifest = {
+        "format": FORMAT,
+        "schema_version": SCHEMA_VERSION,
+        **about,
+        "samples_sha256": file_hash(folder / SAMPLES),
+    }
+    write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+    return Samples.read(folder / SAMPLES)
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a finished run; None where there is none."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        return None
+    found = read_json(path)
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise InputError(f"{path}: is not the manifest of an evaluation; name another folder")
+    if not isinstance(version := found.get("schema_version"), int) or version > SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: has schema version {version}, this forgetmap knows up to {SCHEMA_VERSION}; "
+            "upgrade forgetmap"
+        )
+    return found

@@ -1,0 +1,256 @@
+"""Run a model over a suite; what is finished is kept, whatever happens."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forgetmap.errors import InputError
+from forgetmap.evaluate.executor import Job, Work
+from forgetmap.evaluate.models import Running, open_model
+from forgetmap.evaluate.prompts import Asking, describe, is_scored, make_request
+from forgetmap.evaluate.questions import Suite
+from forgetmap.evaluate.results import MANIFEST, Asked, read_manifest, rows, write_results
+from forgetmap.evaluate.store import Store
+from forgetmap.readers.common import some
+from forgetmap.samples import Meta, content_hash
+
+if TYPE_CHECKING:
+    from forgetmap.evaluate.models import Model
+    from forgetmap.samples import Samples
+
+Progress = Callable[[int, int], None]
+"""Called with the answers that are there, and how many there will be."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A finished run."""
+
+    folder: Path
+    samples: Samples
+    asked: int
+    """Requests of the suite."""
+    evaluated: int
+    """Of these, how many this run had to put to the model; the others were found finished."""
+
+
+def evaluate(
+    model: str | Model,
+    suite: str | Path | Suite,
+    out: str | Path,
+    *,
+    asking: Asking | None = None,
+    running: Running | None = None,
+    tasks: Sequence[str] = (),
+    limit: int | None = None,
+    work: Work | None = None,
+    progress: Progress = lambda _done, _all: None,
+) -> Evaluation:
+    """Run a model over a suite of questions, into a folder that `compare` reads.
+
+    Finished answers are kept in the folder by what was asked of which weights: the same call again
+    goes on where the last one was stopped, and a changed suite asks the changed questions alone.
+
+    Args:
+        model: A name that `open_model` understands, or an open model.
+        suite: A suite, or a name that `suites.load` understands.
+        out: The output folder.
+        asking: How the questions are asked.
+        running: Numbers, device and batch size, for a model given by name.
+        tasks: Only tasks of these names; `*` and `?` stand for any characters.
+        limit: Only the first so many questions of each task.
+        work: What puts jobs to the model; by default this process.
+        progress: Called after each batch.
+
+    Example:
+        >>> evaluate("http://127.0.0.1:9/v1#m", Suite("none", "1"), "out")
+        Traceback (most recent call last):
+        ...
+        forgetmap.errors.InputError: the suite none holds no questions
+    """
+    asking, out = asking or Asking(), Path(out)
+    if limit is not None and limit < 1:
+        raise InputError(f"--limit {limit}: must be at least 1")
+    chosen = _load(suite, tasks)
+    if isinstance(model, str):
+        model = open_model(model, running, chat=asking.chat)
+    asked = [one for task in chosen.tasks for one in _ask(task, asking, model, limit)]
+    if not asked:
+        raise InputError(f"the suite {chosen.name} holds no questions")
+    _check_owner(out, model)
+    with Store(out) as store:
+        open_keys = {one.key for one in asked} - {one.key for one in asked if one.key in store}
+        if open_keys:
+            (out / MANIFEST).unlink(missing_ok=True)
+            _answer(asked, open_keys, model, store, work, progress)
+        meta = _meta(model, asking, chosen, limit, store, asked)
+        run = f"{chosen.name} {chosen.version}"
+        found = (
+            row for one in asked for row in rows(model.name, run, one, store[one.key])
+        )
+        about = {
+            "model": model.name,
+            "fingerprint": model.fingerprint,
+            "suite": chosen.name,
+            "suite_version": chosen.version,
+            "requests": len(asked),
+            "settings": meta.settings[model.name],
+        }
+        samples = write_results(out, found, meta, chosen, about)
+    return Evaluation(out, samples, len(asked), len(open_keys))
+
+
+def _load(suite: str | Path | Suite, tasks: Sequence[str]) -> Suite:
+    if not isinstance(suite, Suite):
+        from forgetmap.evaluate import suites
+
+        suite = suites.load(suite)
+    if not tasks:
+        return suite
+    kept = tuple(
+        task for task in suite.tasks if any(fnmatchcase(task.name, name) for name in tasks)
+    )
+    if not kept:
+        there = some(task.name for task in suite.tasks)
+        raise InputError(f"--tasks {', '.join(tasks)}: not in the suite {suite.name} ({there})")
+    return dataclasses.replace(suite, tasks=kept)
+
+
+def _ask(task: Any, asking: Asking, model: Model, limit: int | None) -> Iterator[Asked]:
+    """The requests of a task; an answer that is scored by likelihood cannot vary, so it is one."""
+    for question in list(task.questions())[:limit]:
+        if question.choices and question.target not in question.choices:
+            raise InputError(
+                f"{task.name} {question.ref}: the right answer is not among the choices"
+            )
+        repeats = 1 if is_scored(task, question, asking) else asking.repeats
+        for repeat in range(repeats):
+            seed = content_hash(model.fingerprint, asking.seed, question.item, repeat)
+            request = make_request(task, question, asking, seed)
+            key = f"{content_hash(model.fingerprint, request.identity, repeat):016x}"
+            yield Asked(task, question, repeat, request, key)
+
+
+def _check_owner(out: Path, model: Model) -> None:
+    manifest = read_manifest(out)
+    if manifest and manifest.get("fingerprint") != model.fingerprint:
+        raise InputError(
+            f"{out}: holds the results of {manifest.get('model')} with other weights, tokenizer or "
+            "dtype; name another folder"
+        )
+
+
+def _answer(
+    asked: Sequence[Asked],
+    open_keys: set[str],
+    model: Model,
+    store: Store,
+    work: Work | None,
+    progress: Progress,
+) -> None:
+    from forgetmap.evaluate.executor import here
+
+    jobs = list(_jobs(asked, open_keys, model))
+    total = len({one.key for one in asked})
+    progress(total - len(open_keys), total)
+    done = total - len(open_keys)
+    for job, replies in (work or here)(model, jobs):
+        store.append(
+            {
+                key: dataclasses.asdict(reply) | {"seed": request.seed}
+                for key, request, reply in zip(job.keys, job.requests, replies, strict=True)
+            }
+        )
+        done += len(job.keys)
+        progress(done, total)
+
+
+def _jobs(asked: Sequence[Asked], open_keys: set[str], model: Model) -> Iterator[Job]:
+    """Plan each task as a whole, then leave out what is finished.
+
+    The groups do not depend on what is finished, so that a resumed run computes the same batches
+    and gets the same numbers.
+    """
+    by_task: dict[str, dict[str, Asked]] = {}
+    claimed: set[str] = set()
+    for one in asked:
+        if one.key not in claimed:  # the same question in two tasks is asked once
+            claimed.add(one.key)
+            by_task.setdefault(one.task.name, {})[one.key] = one
+    for task in by_task.values():
+        ones = list(task.values())
+        for group in model.plan([one.request for one in ones]):
+            open_ones = [ones[place] for place in group.places if ones[place].key in open_keys]
+            if open_ones:
+                yield Job(
+                    tuple(one.key for one in open_ones),
+                    tuple(one.request for one in open_ones),
+                    group.hints,
+                )
+
+
+def _meta(
+    model: Model,
+    asking: Asking,
+    suite: Suite,
+    limit: int | None,
+    store: Store,
+    asked: Sequence[Asked],
+) -> Meta:
+    from forgetmap import __version__
+
+    settings = {
+        **model.settings,
+        **describe(asking),
+        "limit": limit,
+        "suite": f"{suite.name} {suite.version}",
+        "harness version": __version__,
+    }
+    warnings = list(model.warnings)
+    failed = [one for one in asked if store[one.key]["status"] != "ok"]
+    if failed:
+        why = store[failed[0].key]["note"]
+        first = f"{failed[0].task.name} {failed[0].question.ref}"
+        warnings.append(f"{len(failed):,} of {len(asked):,} got no reply; {first}: {why}")
+    if store.broken:
+        warnings.append(f"{store.path.name}: {store.broken} damaged lines were asked again")
+    told = {name: value for name, value in settings.items() if value is not None}
+    return Meta("forgetmap", __version__, {model.name: told}, warnings)
+
+
+def compare_models(
+    before: str,
+    after: str,
+    suite: str | Path | Suite,
+    out: str | Path,
+    *,
+    asking: Asking | None = None,
+    **options: Any,
+) -> tuple[Samples, Samples]:
+    """Evaluate two models under the same settings, into `OUT/before` and `OUT/after`.
+
+    Sampled answers of the two are drawn with different seeds: the noise floor is told apart from
+    change by answers that are independent of each other.
+
+    Args:
+        before: The model before, as `open_model` understands it.
+        after: The model after.
+        suite: The questions.
+        out: The folder for both runs.
+        asking: How the questions are asked.
+        options: As for `evaluate`.
+    """
+    from forgetmap.evaluate.describe import suspicions
+
+    asking = asking or Asking()
+    other = dataclasses.replace(asking, seed=asking.seed + 1)
+    loaded = suite if isinstance(suite, Suite) else _load(suite, ())
+    first = evaluate(before, loaded, Path(out) / "before", asking=asking, **options).samples
+    second = evaluate(after, loaded, Path(out) / "after", asking=other, **options).samples
+    second.meta.warnings += suspicions(first, second)
+    return first, second

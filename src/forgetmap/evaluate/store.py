@@ -1,0 +1,131 @@
+"""Replies that survive: appended batch by batch, found again by what was asked of which model.
+
+One line per batch, with a checksum before it, flushed to disk before the next batch begins. A
+crash can only harm the last line; it is cut off when the store is opened again, and its batch is
+the only work that has to be repeated. One process writes at a time; a lock, which the system takes
+back however the process ends, sees to that.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+from zlib import crc32
+
+import orjson
+
+from forgetmap.errors import InputError
+from forgetmap.files import lines
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+FILE = "answers.jsonl"
+_LOCK = ".lock"
+
+
+class Store:
+    """The replies of an output folder, for one process at a time.
+
+    Args:
+        folder: The output folder; made if it is not there.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> with Store(folder) as store:
+        ...     store.append({"a1": {"text": "Paris"}})
+        >>> with Store(folder) as store:
+        ...     store["a1"], "b2" in store
+        ({'text': 'Paris'}, False)
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.path = self.folder / FILE
+        self.broken = 0
+        """Lines that were damaged after they were written; their items are asked again."""
+        self._found: dict[str, dict[str, Any]] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                os.close(self._lock)
+                raise InputError(
+                    f"{self.folder}: another run is writing here; wait for it or name another folder"
+                ) from error
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise InputError(f"{self.folder}: cannot be written ({error.strerror})") from error
+        self._load()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._file)
+        os.close(self._lock)  # which also frees it
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._found
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        return self._found[key]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def append(self, batch: Mapping[str, dict[str, Any]]) -> None:
+        """Add the replies of a batch; they are on the disk, all of them, when this returns."""
+        body = orjson.dumps(batch)
+        line = b"%08x %b\n" % (crc32(body), body)
+        size = os.fstat(self._file).st_size
+        try:
+            written = os.write(self._file, line)
+            if written < len(line):
+                os.write(self._file, line[written:])  # says why, if it is the end
+            os.fsync(self._file)
+        except OSError as error:
+            os.ftruncate(self._file, size)
+            raise InputError(
+                f"{self.path}: writing failed ({error.strerror}); {len(self):,} finished answers "
+                "are kept: make room and run the same command again"
+            ) from error
+        self._found.update(batch)
+
+    def _load(self) -> None:
+        end = sound = damaged = 0
+        for _, line in lines(self.path):
+            end += len(line)
+            batch = _read(line)
+            if batch is None:
+                damaged += 1
+                continue
+            self._found.update(batch)
+            self.broken, sound = damaged, end
+        if end > sound:  # what the last process was writing when it died
+            os.ftruncate(self._file, sound)
+
+
+def _read(line: bytes) -> dict[str, dict[str, Any]] | None:
+    """The replies of a line; None where it is damaged."""
+    if not line.endswith(b"\n") or line[8:9] != b" ":
+        return None
+    body = line[9:-1]
+    if line[:8] != b"%08x" % crc32(body):
+        return None
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None

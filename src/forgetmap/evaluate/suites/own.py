@@ -1,0 +1,187 @@
+"""Your own questions: a JSONL file, or a YAML file that names several and says how to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from forgetmap.errors import InputError
+from forgetmap.evaluate.answers import SCORERS
+from forgetmap.evaluate.questions import Question, Suite, Task
+from forgetmap.evaluate.suites.common import digest
+from forgetmap.files import lines, open_binary
+from forgetmap.readers.common import brief, parse_json, some
+from forgetmap.samples import content_hash
+
+_FIELDS = frozenset(
+    (
+        *("question", "prompt", "choices", "answer", "target", "aliases", "task", "category", "id"),
+        *("level", "source"),
+    )
+)
+
+
+class _Kind(BaseModel):
+    """How a YAML suite describes a task."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(min_length=1)
+    file: Path
+    category: str = ""
+    prompt: str = "{question}"
+    """Around each question; {question} stands for it."""
+    instruction: str = ""
+    cue: str = "Answer:"
+    examples: int = Field(default=0, ge=0)
+    """So many questions from the top of the file are solved examples and not asked."""
+    extraction: str = "exact"
+    max_tokens: int = Field(default=64, ge=1)
+    stop: tuple[str, ...] = ("\n\n",)
+    licence: str = ""
+
+
+class _Described(BaseModel):
+    """A YAML suite."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = ""
+    tasks: tuple[_Kind, ...] = Field(min_length=1)
+
+
+def load(path: Path, seed: int = 0) -> Suite:
+    """Load a suite from a `.jsonl` or `.yaml` file; nothing in it is drawn, so the seed is idle."""
+    del seed
+    tasks = _from_rows(path) if path.suffix.lower() == ".jsonl" else _from_yaml(path)
+    return Suite(path.stem, digest(tasks), tasks)
+
+
+def _from_rows(path: Path) -> tuple[Task, ...]:
+    """One task for each name in the column `task`; without one, the file is the task."""
+    rows = list(read_rows(path))
+    names = list(dict.fromkeys(row.task for row, _ in rows))
+    tasks = []
+    for name in names:
+        asked = tuple(row for row, _ in rows if row.task == name)
+        category = next((found for row, found in rows if row.task == name and found), "")
+        tasks.append(Task(name, category, partial(tuple, asked)))
+    return tuple(tasks)
+
+
+def _from_yaml(path: Path) -> tuple[Task, ...]:
+    tasks = []
+    for kind in _described(path).tasks:
+        if kind.extraction not in SCORERS:
+            raise InputError(
+                f"{path}: task {kind.name}: unknown extraction {kind.extraction!r:.40}; "
+                f"known are {', '.join(SCORERS)}"
+            )
+        rows = [row for row, _ in read_rows(path.parent / kind.file, kind.name, kind.prompt)]
+        if len(rows) <= kind.examples:
+            raise InputError(
+                f"{path}: task {kind.name}: {kind.examples} examples leave none of its "
+                f"{len(rows)} questions to ask"
+            )
+        tasks.append(
+            Task(
+                kind.name, kind.category, partial(tuple, rows[kind.examples :]),
+                instruction=kind.instruction, cue=kind.cue, examples=tuple(rows[: kind.examples]),
+                scorer=kind.extraction, max_tokens=kind.max_tokens, stop=kind.stop,
+                licence=kind.licence,
+            )
+        )  # fmt: skip
+    return tuple(tasks)
+
+
+def _described(path: Path) -> _Described:
+    with open_binary(path) as file:
+        content = file.read()
+    try:
+        described = _Described.model_validate(yaml.safe_load(content))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise InputError(f"{path}: not a suite: {where}: {first['msg'].lower()}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not YAML ({brief(error)})") from error
+    names = [kind.name for kind in described.tasks]
+    if len(set(names)) < len(names):
+        raise InputError(f"{path}: two tasks have the same name; rename one")
+    return described
+
+
+def read_rows(
+    path: Path, task: str | None = None, prompt: str = "{question}"
+) -> Iterator[tuple[Question, str]]:
+    """Yield (question, category) for each line of a JSONL file.
+
+    Args:
+        path: The file.
+        task: Name of the task; by default what each row says, else the name of the file.
+        prompt: Text around each question, with {question} in its place.
+    """
+    seen: dict[tuple[str, str], int] = {}
+    for number, raw in lines(path):
+        if not raw.strip():
+            continue
+        try:
+            row = parse_json(raw)
+            question = _question(row, task or str(row.get("task") or path.stem), prompt)
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise InputError(f"{path}:{number}: {brief(error)}") from error
+        first = seen.setdefault((question.task, question.ref), number)
+        if first != number:
+            raise InputError(
+                f"{path}:{number}: the same as line {first}; give each item an id of its own"
+            )
+        yield question, str(row.get("category") or "")
+    if not seen:
+        raise InputError(f"{path}: holds no questions")
+
+
+def _question(row: Mapping[str, Any], task: str, prompt: str) -> Question:
+    if not isinstance(row, dict):
+        raise ValueError("a JSON object was expected, one per line")
+    if unknown := row.keys() - _FIELDS:
+        raise ValueError(f"unknown field {some(unknown, 3)}; known are {some(_FIELDS, 99)}")
+    asked = row.get("question", row.get("prompt"))
+    if not isinstance(asked, str) or not asked.strip():
+        raise ValueError("lacks its 'question' (or 'prompt'), a text")
+    choices = _texts(row, "choices")
+    aliases = _texts(row, "aliases")
+    if choices and len(set(choices)) < max(2, len(choices)):
+        raise ValueError("needs at least two different 'choices', none of them twice")
+    target = _target(row.get("answer", row.get("target")), choices)
+    ref = str(row.get("id") or f"{content_hash(asked, list(choices), target):016x}")
+    return Question(
+        task, ref, prompt.replace("{question}", asked), target, choices, aliases,
+        str(row.get("level") or ""), str(row.get("source") or ""),
+    )  # fmt: skip
+
+
+def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    found = row.get(field) or ()
+    if not isinstance(found, Sequence) or isinstance(found, str):
+        raise ValueError(f"{field!r} must be a list")
+    return tuple(map(str, found))
+
+
+def _target(answer: object, choices: Sequence[str]) -> str:
+    """The right answer as text; among choices also by its place from 0, or by its letter."""
+    if answer is None or isinstance(answer, dict | list) or not str(answer).strip():
+        raise ValueError("lacks its 'answer' (or 'target')")
+    text = str(answer)
+    if not choices or text in choices:
+        return text
+    by_letter = ascii_uppercase.find(text.strip().upper()) if len(text.strip()) == 1 else -1
+    place = answer if isinstance(answer, int) else by_letter
+    if 0 <= place < len(choices):
+        return choices[place]
+    raise ValueError(f"answer {text!r:.60} is none of the choices, nor the place or letter of one")

@@ -1,0 +1,94 @@
+"""Reasoning Gym: its seeded generators, and its own scorers for the answers."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache, partial
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from forgetmap.errors import InputError
+from forgetmap.evaluate.questions import Question, Suite, Task
+from forgetmap.evaluate.suites.common import digest, needed
+from forgetmap.readers.common import brief
+
+PREFIX = "gym_"
+_INSTRUCTION = "Solve the problem. Give the final answer between <answer> and </answer>."
+
+
+@cache
+def _described() -> dict[str, Any]:
+    text = files("forgetmap.evaluate.suites").joinpath("data/reasoning_gym.yaml").read_text("utf-8")
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
+
+
+def load(seed: int = 0) -> Suite:
+    """Generate the default tasks with a seed; another seed gives other items."""
+    described = _described()
+    tasks = tuple(
+        Task(
+            f"{PREFIX}{name}", category, partial(_questions, name, seed),
+            instruction=_INSTRUCTION, cue="", scorer="reasoning-gym",
+            max_tokens=described["max_tokens"], stop=(), licence="Apache-2.0",
+        )
+        for category, names in described["categories"].items()
+        for name in names
+    )  # fmt: skip
+    return Suite("reasoning-gym", digest(tasks), tasks)
+
+
+def _levels(name: str) -> dict[str, dict[str, Any]]:
+    """Level -> settings of the generator; one level with its defaults where none are described."""
+    for names in _described()["categories"].values():
+        if name in names:
+            return names[name] or {"default": {}}
+    raise InputError(f"reasoning-gym: no task {name!r:.60} in the suite")
+
+
+@cache
+def _generator(name: str, level: str, seed: int) -> Any:
+    gym = needed("reasoning_gym", "suite reasoning-gym")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of its own dependencies, nothing the user can mend
+            return gym.create_dataset(
+                name, size=_described()["items"], seed=seed, **_levels(name)[level]
+            )
+    except (ValueError, TypeError, AssertionError) as error:
+        raise InputError(
+            f"reasoning-gym: {name} cannot be made ({brief(error)}); "
+            "is the package of a version this suite was not written for?"
+        ) from error
+
+
+def _questions(name: str, seed: int) -> tuple[Question, ...]:
+    found: dict[str, Question] = {}
+    for level in _levels(name):
+        for number, entry in enumerate(_generator(name, level, seed)):
+            question = str(entry["question"])
+            found.setdefault(  # a generator may draw the same problem twice
+                question,
+                Question(
+                    f"{PREFIX}{name}", f"{level}-{seed}-{number}", question, str(entry["answer"]),
+                    level=level, source=f"reasoning-gym: {name}, seed {seed}, number {number}",
+                ),
+            )  # fmt: skip
+    return tuple(found.values())
+
+
+def score(question: Question, answer: str) -> float:
+    """What the package's own scorer gives an answer, from 0 to 1.
+
+    Args:
+        question: A question of this suite; its ref says how to generate it again.
+        answer: The extracted answer.
+    """
+    level, seed, number = question.ref.rsplit("-", 2)
+    generator = _generator(question.task.removeprefix(PREFIX), level, int(seed))
+    try:
+        return float(generator.score_answer(answer, generator[int(number)]))
+    except Exception:  # the scorers parse what a model wrote; what breaks them is no right answer
+        return 0.0

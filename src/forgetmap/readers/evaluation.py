@@ -1,0 +1,33 @@
+"""Output folders of `forgetmap eval`.
+
+The manifest is written last: a folder without one holds a run that has not finished.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forgetmap.errors import InputError
+from forgetmap.readers import parquet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from forgetmap.readers import ReadOptions
+    from forgetmap.samples import Samples
+
+_ANSWERS, _SAMPLES, _MANIFEST = "answers.jsonl", "samples.parquet", "manifest.json"
+
+
+def sniff(path: Path) -> bool:
+    """Tell the folder by the two files that every run makes."""
+    return (path / _ANSWERS).is_file() and (path / ".lock").is_file()
+
+
+def read(path: Path, how: ReadOptions) -> Samples:
+    """Read the results of a finished run."""
+    if not (path / _MANIFEST).is_file():
+        raise InputError(
+            f"{path}: this evaluation has not finished; run its `forgetmap eval` again to go on"
+        )
+    return parquet.read(path / _SAMPLES, how)
