@@ -83,6 +83,12 @@ def test_replay():
     assert helped["smallest_batch"] == 64
 
 
+def test_an_old_mass_that_is_almost_nothing_starves_every_batch():
+    found = values("replay", "--old-mass", 1e-300, "--batch", 1)
+    assert found["chance_any_batch_has_none"] == 1
+    assert found["smallest_replay_share"] == pytest.approx(0.99)
+
+
 def test_mix():
     assert values("mix", "--keep", 0.1, "--stages", 5)["replay_share"] == pytest.approx(0.63095734)
     assert values("mix", "--keep", 0.2)["loss_weight"] == pytest.approx(0.25)

@@ -192,7 +192,7 @@ def _published_letter(response: str, options: int) -> str | None:
     Its last resort is a letter anywhere, even inside a word, so that a text without an answer still
     yields one. Kept to reproduce published numbers; nothing else uses it.
     """
-    letter = rf"\(?([A-{_LETTERS[max(options, 1) - 1]}])\)?"
+    letter = rf"\(?([A-{_LETTERS[(options or 26) - 1]}])\)?"
     word = rf"(?<![A-Za-z]){letter}(?![A-Za-z])"
     for pattern in (
         rf"(?i:final answer is)\W{{0,9}}{word}\W{{0,3}}I hope",

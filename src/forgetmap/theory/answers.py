@@ -113,7 +113,8 @@ def replay_answer(
     starved = float(starvation_prob(old_mass, batch, replay))
     needed_batch = int(min_batch(old_mass, risk, replay, batches))
     needed_replay = float(min_replay(old_mass, batch, risk, batches))
-    any_starved = -math.expm1(int(whole("batches", batches)) * math.log1p(-starved))
+    spared = math.log1p(-starved) if starved < 1 else -math.inf
+    any_starved = -math.expm1(int(whole("batches", batches)) * spared)
     used = max(replay, needed_replay)
     low, high = (float(bound) for bound in weight_bounds(old_mass, used))
     effective = 1 / float(weight_second_moment(old_mass, np.inf, used))

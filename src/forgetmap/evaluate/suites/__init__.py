@@ -15,7 +15,7 @@ def load(source: str | Path, seed: int = 0) -> Suite:
 
     Args:
         source: `atlas`; `openai-evals` or `openai-evals:WHEEL`; `reasoning-gym`; `post-forget`,
-            `post-forget:FOLDER`, `post-forget:published-before` or `post-forget:published-after`;
+            `post-forget:FOLDER`, `post-forget:published` or `post-forget:published-base`;
             `lm-eval:TASK,GROUP` or `lm-eval:TASK@FOLDER`; or the path of a `.jsonl` or `.yaml`.
         seed: Draws what a suite draws: options, their order, generated items.
 

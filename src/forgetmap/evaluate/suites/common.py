@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import random
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -130,6 +131,14 @@ def digest(tasks: Sequence[Task]) -> str:
             found.update(content_hash(question.ref, list(question.aliases)).to_bytes(8, "big"))
             found.update(question.item.to_bytes(8, "big"))
     return found.hexdigest()
+
+
+def warn_left_out(task: str, n: int, rows: int) -> None:
+    """Say how many rows of a data set do not tell which option is right; silent if none."""
+    if n:
+        logging.getLogger("forgetmap").warning(
+            "%s: %d of %d rows have no clear right option and are left out", task, n, rows
+        )
 
 
 def needed(module: str, what: str, extra: str = "suites") -> Any:

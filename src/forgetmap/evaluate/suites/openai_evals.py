@@ -21,6 +21,7 @@ import yaml
 
 from forgetmap.errors import InputError
 from forgetmap.evaluate.questions import Question, Suite, Task
+from forgetmap.evaluate.suites.common import warn_left_out
 from forgetmap.readers.common import brief, parse_json
 from forgetmap.samples import content_hash
 
@@ -52,12 +53,15 @@ def described() -> tuple[Described, ...]:
         >>> len(described()) > 20
         True
     """
-    text = files("forgetmap.evaluate.suites").joinpath("data/openai_evals.yaml").read_text("utf-8")
     return tuple(
         Described(name, category, **{**row, "labels": tuple(row.get("labels", ()))})
-        for category, rows in yaml.safe_load(text).items()
+        for category, rows in yaml.safe_load(_text()).items()
         for name, row in rows.items()
     )
+
+
+def _text() -> str:
+    return files("forgetmap.evaluate.suites").joinpath("data/openai_evals.yaml").read_text("utf-8")
 
 
 def load(wheel: str | None = None) -> Suite:
@@ -69,7 +73,7 @@ def load(wheel: str | None = None) -> Suite:
     """
     source = _Source.find(wheel)
     tasks = tuple(_task(source, one) for one in described())
-    return Suite("openai-evals", source.version, tasks)
+    return Suite("openai-evals", f"{source.version}-{content_hash(_text()):016x}", tasks)
 
 
 class _Source(NamedTuple):
@@ -129,16 +133,19 @@ def _task(source: _Source, described: Described) -> Task:
 
 def _questions(source: _Source, described: Described) -> tuple[Question, ...]:
     found: dict[int, Question] = {}
-    for number, raw in enumerate(source.read(_DATA + described.path).splitlines(), 1):
-        if not raw.strip():
-            continue
+    unclear = 0
+    rows = [raw for raw in source.read(_DATA + described.path).splitlines() if raw.strip()]
+    for number, raw in enumerate(rows, 1):
         try:
             question = _question(described, parse_json(raw))
         except (ValueError, KeyError, TypeError, IndexError) as error:
             where = f"{described.path}:{number}"
             raise InputError(f"suite openai-evals: {where}: {brief(error)}") from error
-        if question is not None:
+        if question is None:
+            unclear += 1
+        else:
             found.setdefault(question.item, question)
+    warn_left_out(f"evals_{described.name}", unclear, len(rows))
     return tuple(found.values())
 
 

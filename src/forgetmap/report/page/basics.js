@@ -19,14 +19,16 @@ function make(tag, properties = {}, ...children) {
     if (name === "class") element.className = value;
     else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+    else if (value !== false && value !== null && value !== undefined)
+      element.setAttribute(name, value);
   }
   element.append(...children.filter((child) => child !== null && child !== undefined));
   return element;
 }
 
 // Characters that would hide, turn around or break text are shown by their number instead.
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const UNSEEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 function visible(text) {
   return String(text).replace(UNSEEN, (character) => {
     const code = character.charCodeAt(0);
@@ -55,7 +57,8 @@ function estimate(cell, direction, name) {
   return cell[direction][name] ?? null;
 }
 const forgot = (cell) => estimate(cell, "forgetting", cell.headline) ?? cell.forgetting.raw;
-const gained = (cell) => estimate(cell, "backward_transfer", cell.headline) ?? cell.backward_transfer.raw;
+const gained = (cell) =>
+  estimate(cell, "backward_transfer", cell.headline) ?? cell.backward_transfer.raw;
 
 // Leaving one task out would change the value by more than half.
 const hinges = (cell) =>
@@ -64,7 +67,11 @@ const hinges = (cell) =>
 const GOOD = new Set(["kept", "better", "equivalent"]);
 const BAD = new Set(["forgot", "worse"]);
 function badge(word) {
-  return make("span", { class: `badge${GOOD.has(word) ? " good" : BAD.has(word) ? " bad" : ""}` }, word);
+  return make(
+    "span",
+    { class: `badge${GOOD.has(word) ? " good" : BAD.has(word) ? " bad" : ""}` },
+    word,
+  );
 }
 
 // What the charts and lists are about: categories where there are some, else tasks.
@@ -85,7 +92,11 @@ async function unpack(element) {
 function choices(fieldset, entries, chosen, changed) {
   for (const [value, label, disabled] of entries) {
     const input = make("input", {
-      type: "radio", name: fieldset.id, value, checked: value === chosen, disabled,
+      type: "radio",
+      name: fieldset.id,
+      value,
+      checked: value === chosen,
+      disabled,
       onchange: () => changed(value),
     });
     fieldset.append(make("label", { class: "choice" }, input, make("span", {}, label)));
@@ -94,7 +105,9 @@ function choices(fieldset, entries, chosen, changed) {
 
 function fillSelect(select, entries, chosen) {
   select.replaceChildren(
-    ...entries.map(([value, label]) => make("option", { value, selected: value === chosen }, label)),
+    ...entries.map(([value, label]) =>
+      make("option", { value, selected: value === chosen }, label),
+    ),
   );
 }
 
@@ -114,7 +127,9 @@ async function copy(text, what) {
     area.value = text; // where the clipboard is closed to pages, the old way
     document.body.append(area);
     area.select();
-    say(document.execCommand("copy") ? `${what} copied` : "the browser does not let this page copy");
+    say(
+      document.execCommand("copy") ? `${what} copied` : "the browser does not let this page copy",
+    );
     area.remove();
   }
 }

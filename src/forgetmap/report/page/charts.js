@@ -1,7 +1,9 @@
 // The charts, drawn by plotly. It reads some markup in labels, so names are escaped for it.
 
-const label = (text, most = 34) => brief(text, most).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const label = (text, most = 34) =>
+  brief(text, most).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+const colour = (name) =>
+  getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const narrow = () => document.documentElement.clientWidth < 800;
 
 const PAPER_WIDTH = 680; // A4 and Letter, with usual margins
@@ -21,21 +23,39 @@ function draw(id, said, traces, layout) {
   target.setAttribute("role", "img");
   target.setAttribute("aria-label", said);
   if (printing) plotly.purge(target); // drawn anew there is no transition, which paper would catch half-way
-  const font = { family: getComputedStyle(document.body).fontFamily, size: 13, color: colour("ink") };
-  return plotly.react(target, traces, {
-    font,
-    paper_bgcolor: "rgba(0,0,0,0)",
-    plot_bgcolor: "rgba(0,0,0,0)",
-    margin: { l: 8, r: 8, t: 8, b: 36 },
-    hoverlabel: { font: { ...font, color: colour("ink") }, bgcolor: colour("card"), bordercolor: colour("line"), align: "left" },
-    dragmode: false,
-    ...(printing ? { width: PAPER_WIDTH } : {}),
-    ...layout,
-  }, { displayModeBar: false, responsive: true, scrollZoom: false });
+  const font = {
+    family: getComputedStyle(document.body).fontFamily,
+    size: 13,
+    color: colour("ink"),
+  };
+  return plotly.react(
+    target,
+    traces,
+    {
+      font,
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      margin: { l: 8, r: 8, t: 8, b: 36 },
+      hoverlabel: {
+        font: { ...font, color: colour("ink") },
+        bgcolor: colour("card"),
+        bordercolor: colour("line"),
+        align: "left",
+      },
+      dragmode: false,
+      ...(printing ? { width: PAPER_WIDTH } : {}),
+      ...layout,
+    },
+    { displayModeBar: false, responsive: true, scrollZoom: false },
+  );
 }
 
 const percentAxis = (more = {}) => ({
-  ticksuffix: " %", gridcolor: colour("line"), zerolinecolor: colour("kept"), fixedrange: true, ...more,
+  ticksuffix: " %",
+  gridcolor: colour("line"),
+  zerolinecolor: colour("kept"),
+  fixedrange: true,
+  ...more,
 });
 
 const DIRECTIONS = [
@@ -52,17 +72,21 @@ const nameRoom = (names) => 16 + 7.6 * Math.max(...names.map((name) => name.leng
 function ordered(estimator, sort) {
   const value = (cell, direction) => estimate(cell, direction, estimator)?.value ?? -Infinity;
   const rows = Object.entries(groupCells);
-  rows.sort(([one, cellOne], [two, cellTwo]) => (sort === "name" ? 0 : value(cellTwo, sort) - value(cellOne, sort))
-    || one.localeCompare(two));
+  rows.sort(
+    ([one, cellOne], [two, cellTwo]) =>
+      (sort === "name" ? 0 : value(cellTwo, sort) - value(cellOne, sort)) || one.localeCompare(two),
+  );
   const totals = [["All items", map.total]];
   if (hasCategories) totals.push(["Mean of categories", map.macro]);
   return [...totals, ...rows];
 }
 
 function hoverText(name, cell, direction, found) {
-  return `<b>${label(name, 60)}</b><br>${direction.word} ${percent(found.value)} (95 %: ${interval(found)})`
-    + `<br>${whole(cell.n)} items, accuracy ${points(cell.accuracy_before)} → ${percent(cell.accuracy_after)}`
-    + `<br>verdict: ${cell.verdict.forgetting}, net ${cell.verdict.net}`;
+  return (
+    `<b>${label(name, 60)}</b><br>${direction.word} ${percent(found.value)} (95 %: ${interval(found)})` +
+    `<br>${whole(cell.n)} items, accuracy ${points(cell.accuracy_before)} → ${percent(cell.accuracy_after)}` +
+    `<br>verdict: ${cell.verdict.forgetting}, net ${cell.verdict.net}`
+  );
 }
 
 function drawForest(estimator, sort) {
@@ -76,11 +100,17 @@ function drawForest(estimator, sort) {
       return found ? [{ name, cell, found, y: place(index) + direction.shift }] : [];
     });
     return {
-      type: "scatter", mode: "markers", name: direction.word,
+      type: "scatter",
+      mode: "markers",
+      name: direction.word,
       x: points.map((point) => 100 * point.found.value),
       y: points.map((point) => point.y),
       error_x: {
-        type: "data", symmetric: false, thickness: 2, width: 0, color: colour(direction.colour),
+        type: "data",
+        symmetric: false,
+        thickness: 2,
+        width: 0,
+        color: colour(direction.colour),
         array: points.map((point) => 100 * (point.found.high - point.found.value)),
         arrayminus: points.map((point) => 100 * (point.found.value - point.found.low)),
       },
@@ -89,93 +119,223 @@ function drawForest(estimator, sort) {
       hovertext: points.map((point) => hoverText(point.name, point.cell, direction, point.found)),
     };
   });
-  const verdicts = narrow() ? [] : rows.map(([, cell], index) => ({
-    xref: "paper", x: 1.01, xanchor: "left", y: place(index), yref: "y", showarrow: false,
-    text: `${cell.verdict.forgetting} · ${cell.verdict.net}${hinges(cell) ? " *" : ""}`,
-    font: { color: colour(cell.verdict.forgetting === "forgot" ? "lost" : "soft"), size: 12 },
-  }));
+  const verdicts = narrow()
+    ? []
+    : rows.map(([, cell], index) => ({
+        xref: "paper",
+        x: 1.01,
+        xanchor: "left",
+        y: place(index),
+        yref: "y",
+        showarrow: false,
+        text: `${cell.verdict.forgetting} · ${cell.verdict.net}${hinges(cell) ? " *" : ""}`,
+        font: { color: colour(cell.verdict.forgetting === "forgot" ? "lost" : "soft"), size: 12 },
+      }));
   const missing = rows.flatMap(([, cell], index) =>
-    estimate(cell, "forgetting", estimator) || estimate(cell, "backward_transfer", estimator) ? [] : [{
-      xref: "paper", x: 0.01, xanchor: "left", y: place(index), showarrow: false,
-      text: "not defined here", font: { color: colour("soft"), size: 12 },
-    }]);
-  if (!narrow()) verdicts.push({ xref: "paper", yref: "paper", x: 1.01, xanchor: "left", y: 1, yanchor: "bottom", showarrow: false, text: "forgetting · net", font: { color: colour("soft"), size: 12 } });
-  return draw("groups-chart", `Forest plot: share forgotten and gained, all items and each ${groupWord}, by the ${estimator} estimator. The table below has the numbers.`, traces, {
-    height: 90 + 34 * rows.length,
-    margin: { l: nameRoom(names), r: narrow() ? 12 : 160, t: 34, b: 40 },
-    xaxis: percentAxis({ zeroline: true }),
-    yaxis: {
-      tickvals: rows.map((_, index) => place(index)), fixedrange: true,
-      ticktext: names.map((name, index) => (index < totals ? `<b>${name}</b>` : name)),
-      showgrid: false, zeroline: false, range: [-0.6, rows.length - 0.4],
+    estimate(cell, "forgetting", estimator) || estimate(cell, "backward_transfer", estimator)
+      ? []
+      : [
+          {
+            xref: "paper",
+            x: 0.01,
+            xanchor: "left",
+            y: place(index),
+            showarrow: false,
+            text: "not defined here",
+            font: { color: colour("soft"), size: 12 },
+          },
+        ],
+  );
+  if (!narrow())
+    verdicts.push({
+      xref: "paper",
+      yref: "paper",
+      x: 1.01,
+      xanchor: "left",
+      y: 1,
+      yanchor: "bottom",
+      showarrow: false,
+      text: "forgetting · net",
+      font: { color: colour("soft"), size: 12 },
+    });
+  return draw(
+    "groups-chart",
+    `Forest plot: share forgotten and gained, all items and each ${groupWord}, by the ${estimator} estimator. The table below has the numbers.`,
+    traces,
+    {
+      height: 90 + 34 * rows.length,
+      margin: { l: nameRoom(names), r: narrow() ? 12 : 160, t: 34, b: 40 },
+      xaxis: percentAxis({ zeroline: true }),
+      yaxis: {
+        tickvals: rows.map((_, index) => place(index)),
+        fixedrange: true,
+        ticktext: names.map((name, index) => (index < totals ? `<b>${name}</b>` : name)),
+        showgrid: false,
+        zeroline: false,
+        range: [-0.6, rows.length - 0.4],
+      },
+      shapes: [
+        {
+          type: "line",
+          xref: "x",
+          yref: "paper",
+          x0: 100 * map.settings.margin,
+          x1: 100 * map.settings.margin,
+          y0: 0,
+          y1: 1,
+          line: { color: colour("soft"), width: 1, dash: "dot" },
+        },
+        {
+          type: "line",
+          xref: "paper",
+          yref: "y",
+          x0: 0,
+          x1: 1,
+          y0: place(totals) + 0.5,
+          y1: place(totals) + 0.5,
+          line: { color: colour("line"), width: 1 },
+        },
+      ],
+      annotations: [...verdicts, ...missing],
+      legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom" },
+      showlegend: true,
     },
-    shapes: [
-      { type: "line", xref: "x", yref: "paper", x0: 100 * map.settings.margin, x1: 100 * map.settings.margin, y0: 0, y1: 1, line: { color: colour("soft"), width: 1, dash: "dot" } },
-      { type: "line", xref: "paper", yref: "y", x0: 0, x1: 1, y0: place(totals) + 0.5, y1: place(totals) + 0.5, line: { color: colour("line"), width: 1 } },
-    ],
-    annotations: [...verdicts, ...missing],
-    legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom" },
-    showlegend: true,
-  });
+  );
 }
 
 function drawRadar(estimator, sort) {
-  const rows = ordered(estimator, sort).slice(hasCategories ? 2 : 1).slice(0, MOST_GROUPS);
+  const rows = ordered(estimator, sort)
+    .slice(hasCategories ? 2 : 1)
+    .slice(0, MOST_GROUPS);
   const range = ({ key }) => {
     const values = rows.flatMap(([, cell]) => 110 * (estimate(cell, key, estimator)?.value ?? 0));
     return [Math.min(0, ...values), Math.max(1, ...values)];
   };
   const stacked = narrow();
   const polar = (direction, index) => ({
-    domain: stacked ? { x: [0, 1], y: index ? [0, 0.42] : [0.56, 0.98] } : { x: index ? [0.57, 0.95] : [0.05, 0.43], y: [0, 0.94] },
+    domain: stacked
+      ? { x: [0, 1], y: index ? [0, 0.42] : [0.56, 0.98] }
+      : { x: index ? [0.57, 0.95] : [0.05, 0.43], y: [0, 0.94] },
     bgcolor: "rgba(0,0,0,0)",
-    radialaxis: { range: range(direction), ticksuffix: " %", gridcolor: colour("line"), angle: 90, tickangle: 90, nticks: 4, tickfont: { size: 11, color: colour("soft") } },
+    radialaxis: {
+      range: range(direction),
+      ticksuffix: " %",
+      gridcolor: colour("line"),
+      angle: 90,
+      tickangle: 90,
+      nticks: 4,
+      tickfont: { size: 11, color: colour("soft") },
+    },
     angularaxis: {
-      gridcolor: colour("line"), type: "category", direction: "clockwise",
-      categoryarray: rows.map((_, place) => String(place)), tickvals: rows.map((_, place) => String(place)),
-      ticktext: rows.map(([name, cell]) => label(name, 18) + (estimate(cell, direction.key, estimator) ? "" : " (none)")),
+      gridcolor: colour("line"),
+      type: "category",
+      direction: "clockwise",
+      categoryarray: rows.map((_, place) => String(place)),
+      tickvals: rows.map((_, place) => String(place)),
+      ticktext: rows.map(
+        ([name, cell]) =>
+          label(name, 18) + (estimate(cell, direction.key, estimator) ? "" : " (none)"),
+      ),
     },
   });
   const traces = DIRECTIONS.map((direction, index) => {
     const found = rows.map(([, cell]) => estimate(cell, direction.key, estimator));
     const around = [...found.keys(), 0]; // back to the first, so that the line closes
     return {
-      type: "scatterpolar", subplot: index ? "polar2" : "polar", name: direction.word, mode: "lines+markers",
+      type: "scatterpolar",
+      subplot: index ? "polar2" : "polar",
+      name: direction.word,
+      mode: "lines+markers",
       r: around.map((place) => (found[place] ? 100 * found[place].value : null)),
-      theta: around.map(String), connectgaps: false,
-      fill: found.every(Boolean) ? "toself" : "none", fillcolor: `${colour(direction.colour)}22`,
-      line: { color: colour(direction.colour), width: 2 }, marker: { size: 6, symbol: direction.symbol },
+      theta: around.map(String),
+      connectgaps: false,
+      fill: found.every(Boolean) ? "toself" : "none",
+      fillcolor: `${colour(direction.colour)}22`,
+      line: { color: colour(direction.colour), width: 2 },
+      marker: { size: 6, symbol: direction.symbol },
       hoverinfo: "text",
-      hovertext: around.map((place) => (found[place] ? hoverText(...rows[place], direction, found[place]) : "")),
+      hovertext: around.map((place) =>
+        found[place] ? hoverText(...rows[place], direction, found[place]) : "",
+      ),
     };
   });
-  return draw("groups-chart", `Radar pair: share forgotten and gained in each ${groupWord} by the ${estimator} estimator. The table below has the numbers.`, traces, {
-    height: stacked ? 760 : 460, margin: { l: 30, r: 30, t: 40, b: 40 },
-    polar: polar(DIRECTIONS[0], 0), polar2: polar(DIRECTIONS[1], 1),
-    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" }, showlegend: true,
-    annotations: [{ xref: "paper", yref: "paper", x: 1, y: 1.02, xanchor: "right", yanchor: "bottom", showarrow: false, text: "each radar has its own scale", font: { size: 12, color: colour("soft") } }],
-  });
+  return draw(
+    "groups-chart",
+    `Radar pair: share forgotten and gained in each ${groupWord} by the ${estimator} estimator. The table below has the numbers.`,
+    traces,
+    {
+      height: stacked ? 760 : 460,
+      margin: { l: 30, r: 30, t: 40, b: 40 },
+      polar: polar(DIRECTIONS[0], 0),
+      polar2: polar(DIRECTIONS[1], 1),
+      legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
+      showlegend: true,
+      annotations: [
+        {
+          xref: "paper",
+          yref: "paper",
+          x: 1,
+          y: 1.02,
+          xanchor: "right",
+          yanchor: "bottom",
+          showarrow: false,
+          text: "each radar has its own scale",
+          font: { size: 12, color: colour("soft") },
+        },
+      ],
+    },
+  );
 }
 
 const OUTCOMES = [
-  ["n11", "still right", "kept"], ["n01", "gained", "won"], ["n10", "forgotten", "lost"], ["n00", "still wrong", "never"],
+  ["n11", "still right", "kept"],
+  ["n01", "gained", "won"],
+  ["n10", "forgotten", "lost"],
+  ["n00", "still wrong", "never"],
 ];
 
 function drawBars() {
-  const rows = ordered("raw", "forgetting").filter(([, cell]) => cell !== map.macro).slice(0, MOST_GROUPS + 1).reverse();
+  const rows = ordered("raw", "forgetting")
+    .filter(([, cell]) => cell !== map.macro)
+    .slice(0, MOST_GROUPS + 1)
+    .reverse();
   const names = rows.map(([name]) => label(name, narrow() ? 18 : 30));
   const traces = OUTCOMES.map(([count, word, shade]) => ({
-    type: "bar", orientation: "h", name: word, marker: { color: colour(shade) },
-    x: rows.map(([, cell]) => (100 * cell.counts[count]) / cell.n), y: rows.map((_, index) => index),
+    type: "bar",
+    orientation: "h",
+    name: word,
+    marker: { color: colour(shade) },
+    x: rows.map(([, cell]) => (100 * cell.counts[count]) / cell.n),
+    y: rows.map((_, index) => index),
     hoverinfo: "text",
-    hovertext: rows.map(([name, cell]) => `<b>${label(name, 60)}</b><br>${word}: ${whole(cell.counts[count])} of ${whole(cell.n)} (${percent(cell.counts[count] / cell.n)})`),
+    hovertext: rows.map(
+      ([name, cell]) =>
+        `<b>${label(name, 60)}</b><br>${word}: ${whole(cell.counts[count])} of ${whole(cell.n)} (${percent(cell.counts[count] / cell.n)})`,
+    ),
   }));
-  return draw("flow-bars", `Stacked bars: share of items still right, gained, forgotten and still wrong, all items and each ${groupWord}.`, traces, {
-    height: 90 + 30 * rows.length, barmode: "stack", bargap: 0.35, margin: { l: nameRoom(names), r: 24, t: 34, b: 36 },
-    xaxis: percentAxis({ range: [0, 100], showgrid: false, tickvals: [0, 25, 50, 75, 100], ticktext: ["0 %", "25 %", "50 %", "75 %", "100 %"] }),
-    yaxis: { tickvals: rows.map((_, index) => index), ticktext: names.map((name, index) => (index === rows.length - 1 ? `<b>${name}</b>` : name)), fixedrange: true },
-    legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", traceorder: "normal" },
-  });
+  return draw(
+    "flow-bars",
+    `Stacked bars: share of items still right, gained, forgotten and still wrong, all items and each ${groupWord}.`,
+    traces,
+    {
+      height: 90 + 30 * rows.length,
+      barmode: "stack",
+      bargap: 0.35,
+      margin: { l: nameRoom(names), r: 24, t: 34, b: 36 },
+      xaxis: percentAxis({
+        range: [0, 100],
+        showgrid: false,
+        tickvals: [0, 25, 50, 75, 100],
+        ticktext: ["0 %", "25 %", "50 %", "75 %", "100 %"],
+      }),
+      yaxis: {
+        tickvals: rows.map((_, index) => index),
+        ticktext: names.map((name, index) => (index === rows.length - 1 ? `<b>${name}</b>` : name)),
+        fixedrange: true,
+      },
+      legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", traceorder: "normal" },
+    },
+  );
 }
 
 function drawFlow(name) {
@@ -185,30 +345,73 @@ function drawFlow(name) {
   const ends = ["right before", "wrong before", "right after", "wrong after"];
   const sums = [n10 + n11, n00 + n01, n01 + n11, n00 + n10];
   const middle = (sum) => Math.max(0.001, (0.46 * sum) / cell.n); // a node's own half of 92 % of the height
-  const links = [[0, 2, n11, "still right", "kept"], [0, 3, n10, "forgotten", "lost"], [1, 2, n01, "gained", "won"], [1, 3, n00, "still wrong", "never"]];
-  return draw("flow-chart", `Flow of ${name === "" ? "all items" : brief(name)}: ${links.map(([, , count, word]) => `${word} ${share(count)}`).join(", ")}.`, [{
-    type: "sankey", arrangement: "fixed",
-    node: {
-      label: ends.map((end, index) => `${end}<br>${share(sums[index])}`), x: [0.001, 0.001, 0.999, 0.999], y: sums.map((sum, index) => (index % 2 ? 1 - middle(sum) : middle(sum))),
-      color: [colour("kept"), colour("never"), colour("kept"), colour("never")], line: { width: 0 }, pad: 24, thickness: 12, hoverinfo: "none",
-    },
-    link: {
-      source: links.map((link) => link[0]), target: links.map((link) => link[1]), value: links.map((link) => link[2]),
-      color: links.map((link) => `${colour(link[4])}99`), label: links.map((link) => link[3]),
-      customdata: links.map((link) => `${link[3]}: ${share(link[2])}`), hovertemplate: "%{customdata}<extra></extra>",
-    },
-  }], { height: 340, margin: { l: 4, r: 4, t: 16, b: 16 } });
+  const links = [
+    [0, 2, n11, "still right", "kept"],
+    [0, 3, n10, "forgotten", "lost"],
+    [1, 2, n01, "gained", "won"],
+    [1, 3, n00, "still wrong", "never"],
+  ];
+  return draw(
+    "flow-chart",
+    `Flow of ${name === "" ? "all items" : brief(name)}: ${links.map(([, , count, word]) => `${word} ${share(count)}`).join(", ")}.`,
+    [
+      {
+        type: "sankey",
+        arrangement: "fixed",
+        node: {
+          label: ends.map((end, index) => `${end}<br>${share(sums[index])}`),
+          x: [0.001, 0.001, 0.999, 0.999],
+          y: sums.map((sum, index) => (index % 2 ? 1 - middle(sum) : middle(sum))),
+          color: [colour("kept"), colour("never"), colour("kept"), colour("never")],
+          line: { width: 0 },
+          pad: 24,
+          thickness: 12,
+          hoverinfo: "none",
+        },
+        link: {
+          source: links.map((link) => link[0]),
+          target: links.map((link) => link[1]),
+          value: links.map((link) => link[2]),
+          color: links.map((link) => `${colour(link[4])}99`),
+          label: links.map((link) => link[3]),
+          customdata: links.map((link) => `${link[3]}: ${share(link[2])}`),
+          hovertemplate: "%{customdata}<extra></extra>",
+        },
+      },
+    ],
+    { height: 340, margin: { l: 4, r: 4, t: 16, b: 16 } },
+  );
 }
 
 function drawCauses(rows) {
   const shown = [...rows].reverse();
-  return draw("causes-chart", `Bars: number of forgotten items by cause: ${rows.map(([cause, count]) => `${brief(cause)} ${whole(count)}`).join(", ")}.`, [{
-    type: "bar", orientation: "h", x: shown.map((row) => row[1]), y: shown.map((_, index) => index),
-    marker: { color: shown.map((row) => colour(row[0] === NO_CAUSE ? "kept" : "lost")) },
-    text: shown.map((row) => whole(row[1])), textposition: "outside", cliponaxis: false, hoverinfo: "none",
-  }], {
-    height: 50 + 34 * shown.length, bargap: 0.4, margin: { l: 8, r: 60, t: 8, b: 8 },
-    xaxis: { visible: false, fixedrange: true },
-    yaxis: { tickvals: shown.map((_, index) => index), ticktext: shown.map((row) => label(row[0])), automargin: true, fixedrange: true },
-  });
+  return draw(
+    "causes-chart",
+    `Bars: number of forgotten items by cause: ${rows.map(([cause, count]) => `${brief(cause)} ${whole(count)}`).join(", ")}.`,
+    [
+      {
+        type: "bar",
+        orientation: "h",
+        x: shown.map((row) => row[1]),
+        y: shown.map((_, index) => index),
+        marker: { color: shown.map((row) => colour(row[0] === NO_CAUSE ? "kept" : "lost")) },
+        text: shown.map((row) => whole(row[1])),
+        textposition: "outside",
+        cliponaxis: false,
+        hoverinfo: "none",
+      },
+    ],
+    {
+      height: 50 + 34 * shown.length,
+      bargap: 0.4,
+      margin: { l: 8, r: 60, t: 8, b: 8 },
+      xaxis: { visible: false, fixedrange: true },
+      yaxis: {
+        tickvals: shown.map((_, index) => index),
+        ticktext: shown.map((row) => label(row[0])),
+        automargin: true,
+        fixedrange: true,
+      },
+    },
+  );
 }

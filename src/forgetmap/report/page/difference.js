@@ -10,7 +10,12 @@ function difference(before, after) {
   let start = 0;
   while (start < one.length && start < two.length && one[start] === two[start]) start += 1;
   let end = 0;
-  while (end < one.length - start && end < two.length - start && one.at(-1 - end) === two.at(-1 - end)) end += 1;
+  while (
+    end < one.length - start &&
+    end < two.length - start &&
+    one.at(-1 - end) === two.at(-1 - end)
+  )
+    end += 1;
   const middles = [one.slice(start, one.length - end), two.slice(start, two.length - end)];
   const kept = commonWords(...middles);
   return [one, two].map((words, side) => {
@@ -34,9 +39,10 @@ function commonWords(one, two) {
   const best = new Uint16Array((one.length + 1) * width);
   for (let i = one.length - 1; i >= 0; i -= 1) {
     for (let j = two.length - 1; j >= 0; j -= 1) {
-      best[i * width + j] = one[i] === two[j]
-        ? best[(i + 1) * width + j + 1] + 1
-        : Math.max(best[(i + 1) * width + j], best[i * width + j + 1]);
+      best[i * width + j] =
+        one[i] === two[j]
+          ? best[(i + 1) * width + j + 1] + 1
+          : Math.max(best[(i + 1) * width + j], best[i * width + j + 1]);
     }
   }
   let i = 0;
@@ -57,9 +63,20 @@ function commonWords(one, two) {
 function compared(before, after) {
   if (before === null || after === null || before === after) {
     return [before, after].map((text) =>
-      make("pre", { class: text === null ? "none" : "", tabindex: "0" }, text === null ? "" : visible(text)));
+      make(
+        "pre",
+        { class: text === null ? "none" : "", tabindex: "0" },
+        text === null ? "" : visible(text),
+      ),
+    );
   }
   return difference(before, after).map((parts, side) =>
-    make("pre", { tabindex: "0" }, ...parts.map(([text, changed]) =>
-      changed ? make(side ? "ins" : "del", {}, visible(text)) : visible(text))));
+    make(
+      "pre",
+      { tabindex: "0" },
+      ...parts.map(([text, changed]) =>
+        changed ? make(side ? "ins" : "del", {}, visible(text)) : visible(text),
+      ),
+    ),
+  );
 }

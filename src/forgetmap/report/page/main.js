@@ -2,33 +2,105 @@
 
 function showMethod() {
   const { settings, before, after, coverage } = map;
-  const side = ({ name, harness, runs }) => `${brief(name, 120)} (${brief(harness, 60)}, ${runs === 1 ? "1 run" : `${runs} runs`})`;
+  const side = ({ name, harness, runs }) =>
+    `${brief(name, 120)} (${brief(harness, 60)}, ${runs === 1 ? "1 run" : `${runs} runs`})`;
   const metrics = [...new Set(Object.values(settings.metric))];
   const rows = [
-    ["before", side(before)], ["after", side(after)],
-    ["metric", metrics.length === 1 ? brief(metrics[0]) : Object.entries(settings.metric).map(([task, metric]) => `${brief(task, 40)}: ${brief(metric, 40)}`).join("; ")],
+    ["before", side(before)],
+    ["after", side(after)],
+    [
+      "metric",
+      metrics.length === 1
+        ? brief(metrics[0])
+        : Object.entries(settings.metric)
+            .map(([task, metric]) => `${brief(task, 40)}: ${brief(metric, 40)}`)
+            .join("; "),
+    ],
     ["correct from a score of", String(settings.threshold)],
     ["margin that would matter", percent(settings.margin)],
     ["headline estimator", settings.headline],
     ["items paired by", coverage.identity],
-    ["items", `${whole(coverage.items_before)} before, ${whole(coverage.items_after)} after, ${whole(coverage.matched)} compared`],
+    [
+      "items",
+      `${whole(coverage.items_before)} before, ${whole(coverage.items_after)} after, ${whole(coverage.matched)} compared`,
+    ],
     ["task map", settings.task_map === null ? "none" : brief(settings.task_map, 80)],
     ["draws, seed", `${whole(settings.draws)}, ${settings.seed}`],
-    ["versions", Object.entries(facts.versions).map(([name, number]) => `${name} ${number}`).join(", ")],
+    [
+      "versions",
+      Object.entries(facts.versions)
+        .map(([name, number]) => `${name} ${number}`)
+        .join(", "),
+    ],
   ];
-  const grid = (head, lines, said) => make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": said }, make("table", {},
-    head ? make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))) : null,
-    make("tbody", {}, ...lines.map(([first, ...rest]) => make("tr", {}, make("th", { scope: "row" }, first), ...rest.map((text) => make("td", {}, text)))))));
+  const grid = (head, lines, said) =>
+    make(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": said },
+      make(
+        "table",
+        {},
+        head
+          ? make(
+              "thead",
+              {},
+              make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text))),
+            )
+          : null,
+        make(
+          "tbody",
+          {},
+          ...lines.map(([first, ...rest]) =>
+            make(
+              "tr",
+              {},
+              make("th", { scope: "row" }, first),
+              ...rest.map((text) => make("td", {}, text)),
+            ),
+          ),
+        ),
+      ),
+    );
   byId("method-content").append(
-    make("h3", {}, "Settings"), grid(null, rows, "Settings"),
+    make("h3", {}, "Settings"),
+    grid(null, rows, "Settings"),
     make("h3", {}, "Estimators of forgetting"),
-    make("p", { class: "note" }, "p and q: an item's share of right answers before and after, over its repeats; a and b: their means; k: options shown; g = 1/k. Gains are the same with before and after exchanged."),
-    grid(["name", "formula", "says", "assumes", "does not prove"], facts.estimators.map((e) => [e.name, make("code", {}, e.formula), e.says, e.assumes, e.does_not_prove]), "Estimators"),
+    make(
+      "p",
+      { class: "note" },
+      "p and q: an item's share of right answers before and after, over its repeats; a and b: their means; k: options shown; g = 1/k. Gains are the same with before and after exchanged.",
+    ),
+    grid(
+      ["name", "formula", "says", "assumes", "does not prove"],
+      facts.estimators.map((e) => [
+        e.name,
+        make("code", {}, e.formula),
+        e.says,
+        e.assumes,
+        e.does_not_prove,
+      ]),
+      "Estimators",
+    ),
     make("h3", {}, "Intervals, tests, verdicts"),
-    make("p", { class: "note" }, "Intervals are 95 %, from resampling items with all their repeats; small groups get a Bayesian interval. They do not cover training noise: another fine-tune with another seed forgets other items. The test of net change is the exact sign-flip test, adjusted over tasks and over categories."),
-    make("p", { class: "note" }, `Forgetting is called forgot if its interval lies above ${percent(settings.margin)}, kept if below. Net change is equivalent if it lies within the margin by two one-sided tests, else worse or better if the adjusted test rejects at 5 %. Undecided means that the data cannot tell.`),
-    make("p", { class: "note" }, "No number here proves that knowledge was destroyed. A flip can come from format, length, a changed prompt or another engine: read the items, and the confounds named at the top."));
-  byId("footer").append(`Made by forgetmap ${map.forgetmap_version}. This page asks ${facts.remote ? "nothing but its own server" : "no network for anything"}.`);
+    make(
+      "p",
+      { class: "note" },
+      "Intervals are 95 %, from resampling items with all their repeats; small groups get a Bayesian interval. They do not cover training noise: another fine-tune with another seed forgets other items. The test of net change is the exact sign-flip test, adjusted over tasks and over categories.",
+    ),
+    make(
+      "p",
+      { class: "note" },
+      `Forgetting is called forgot if its interval lies above ${percent(settings.margin)}, kept if below. Net change is equivalent if it lies within the margin by two one-sided tests, else worse or better if the adjusted test rejects at 5 %. Undecided means that the data cannot tell.`,
+    ),
+    make(
+      "p",
+      { class: "note" },
+      "No number here proves that knowledge was destroyed. A flip can come from format, length, a changed prompt or another engine: read the items, and the confounds named at the top.",
+    ),
+  );
+  byId("footer").append(
+    `Made by forgetmap ${map.forgetmap_version}. This page asks ${facts.remote ? "nothing but its own server" : "no network for anything"}.`,
+  );
 }
 
 function drawAll() {
@@ -45,14 +117,19 @@ const darkWanted = window.matchMedia("(prefers-color-scheme: dark)");
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
   byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
-  byId("theme").setAttribute("aria-label", `Switch to ${theme === "dark" ? "light" : "dark"} colours`);
+  byId("theme").setAttribute(
+    "aria-label",
+    `Switch to ${theme === "dark" ? "light" : "dark"} colours`,
+  );
   drawAll();
 }
 
 function setUpTheme() {
   setTheme(darkWanted.matches ? "dark" : "light");
   darkWanted.addEventListener("change", () => setTheme(darkWanted.matches ? "dark" : "light"));
-  byId("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+  byId("theme").addEventListener("click", () =>
+    setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"),
+  );
   let usual = null;
   const print = (begins) => () => {
     printing = begins;
@@ -64,7 +141,8 @@ function setUpTheme() {
 }
 
 async function start() {
-  if (facts.index) document.querySelector(".brand").replaceChildren(make("a", { href: "../" }, "All comparisons"));
+  if (facts.index)
+    document.querySelector(".brand").replaceChildren(make("a", { href: "../" }, "All comparisons"));
   setUpTheme();
   showVerdict();
   setUpWhere();
@@ -76,7 +154,10 @@ async function start() {
   source = facts.remote ? servedItems() : await embeddedItems();
   await showItems({});
   if (await openAddress()) byId("items").scrollIntoView();
-  else byId("item-detail").append(make("p", { class: "faint" }, "Choose an item to see both answers side by side."));
+  else
+    byId("item-detail").append(
+      make("p", { class: "faint" }, "Choose an item to see both answers side by side."),
+    );
   await loadPlotly();
   drawAll();
   await source.prepare(); // so that the first search need not wait
@@ -84,5 +165,11 @@ async function start() {
 }
 
 start().catch((error) => {
-  byId("basis").after(make("p", { class: "notice", role: "alert" }, `Part of this page could not be shown: ${error.message}. A current browser may help.`));
+  byId("basis").after(
+    make(
+      "p",
+      { class: "notice", role: "alert" },
+      `Part of this page could not be shown: ${error.message}. A current browser may help.`,
+    ),
+  );
 });

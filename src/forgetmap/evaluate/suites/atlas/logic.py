@@ -160,7 +160,6 @@ def swaps(rng: random.Random) -> Sequence[Fact]:
             ref.append(f"{one}+{two}")
         right = rng.choice(people)
         prompt = f"{' '.join(said)} Who has the {held[right]} ball now?"
-        ref = " ".join(said[1:]).replace(" swap.", "").replace(" and ", "+").replace(" ", "-")
         return Fact(
             f"swaps-{'-'.join(ref)}-{held[right]}", prompt, right,
             [one for one in people if one != right], _LEVELS[level], SOURCE,
