@@ -21,7 +21,7 @@ from forgetmap.capabilities.items import Item
 from forgetmap.errors import InputError
 from forgetmap.files import open_binary
 from forgetmap.readers.common import brief, file_name, find_files, parse_json, read_json
-from forgetmap.readers.table import NAMES, _parquet, _records
+from forgetmap.readers.table import NAMES, parquet_records, table_records
 from forgetmap.samples import Meta, Samples, batches, content_hash, wording_hash
 
 if TYPE_CHECKING:
@@ -265,12 +265,12 @@ def _rows(
         how.tick(file.stat().st_size)
         yield from enumerate(_json_records(file), start=1)
     elif suffix == ".pq":
-        yield from _parquet(file, how)
+        yield from parquet_records(file, how)
     elif suffix == ".csv":
-        for number, record in _records(file, how, warnings):
+        for number, record in table_records(file, how, warnings):
             yield number, {name: _cell(name, cell) for name, cell in record.items()}
     else:
-        yield from _records(file, how, warnings)
+        yield from table_records(file, how, warnings)
 
 
 def _cell(name: str, cell: str) -> Any:

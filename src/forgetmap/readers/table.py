@@ -86,7 +86,7 @@ def _rows(file: Path, how: ReadOptions, warnings: list[str]) -> Iterator[dict[st
     names: dict[str, None] = {}  # in order; JSON lines may bring columns that others lack
     columns: dict[str, str] = {}
     repeats: dict[str, int] = {}
-    for row, record in _records(file, how, warnings):
+    for row, record in table_records(file, how, warnings):
         if not record.keys() <= names.keys():
             names |= dict.fromkeys(record)
             columns = match_columns(names, how.columns, file)
@@ -217,7 +217,7 @@ def _repeat(value: Any, seen: dict[str, int]) -> int:
     return seen.setdefault(str(value), len(seen))
 
 
-def _records(
+def table_records(
     file: Path, how: ReadOptions, warnings: list[str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (row number from 1, values) of one table."""
@@ -226,12 +226,13 @@ def _records(
         yield from json_lines(file, how, warnings)
         return
     if suffix == ".parquet":
-        yield from _parquet(file, how)
+        yield from parquet_records(file, how)
     else:
         yield from _csv(file, how)
 
 
-def _parquet(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
+def parquet_records(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (row number from 1, values) of a Parquet table."""
     row = 0
     try:
         parquet_schema(file)

@@ -111,7 +111,7 @@ def replay_answer(
     """
     old_mass, risk = float(share("old_mass", old_mass)), float(share("risk", risk))
     starved = float(starvation_prob(old_mass, batch, replay))
-    needed_batch = int(min_batch(old_mass, risk, replay, batches))
+    needed_batch = float(min_batch(old_mass, risk, replay, batches))
     needed_replay = float(min_replay(old_mass, batch, risk, batches))
     spared = math.log1p(-starved) if starved < 1 else -math.inf
     any_starved = -math.expm1(int(whole("batches", batches)) * spared)
@@ -121,7 +121,7 @@ def replay_answer(
     values = {
         "chance_a_batch_has_no_old_sample": starved,
         "chance_any_batch_has_none": any_starved,
-        "smallest_batch": needed_batch,
+        "smallest_batch": int(needed_batch) if needed_batch < 2**53 else needed_batch,
         "smallest_replay_share": needed_replay,
         "weight_range": [low, high],
         "effective_share_of_batch": effective,
@@ -129,7 +129,7 @@ def replay_answer(
     lines = (
         f"no old sample in a batch of {batch}: {_share(starved)}; in any of {batches:,}: "
         f"{_share(any_starved)}",
-        f"for a risk of {_share(risk)}: a batch of {needed_batch:,}, or of the same batch "
+        f"for a risk of {_share(risk)}: a batch of {needed_batch:,.15g}, or of the same batch "
         f"{_share(needed_replay)} replayed",
         f"with {_share(used)} replayed, importance weights lie between {low:.4g} and {high:.4g}, "
         f"and a batch is worth {_share(effective)} of its size",
