@@ -48,12 +48,17 @@ def questions(shared, seed):
     draw = random.Random(seed)
     endings = ["\nAnswer:", "\nAnswer: ", "?", " \n", "\n\nAnswer:\t"]
     return [
-        Request(
-            shared + phrase(draw, 25) + draw.choice(endings),
-            tuple(f" {phrase(draw, 4)}" if draw.random() < 0.9 else "x" for _ in range(4)),
-        )
+        Request(shared + phrase(draw, 25) + draw.choice(endings), tuple(options(draw)))
         for _ in range(ITEMS)
     ]
+
+
+def options(draw):
+    """Four that differ: of two alike either may come first."""
+    found = {}
+    while len(found) < 4:
+        found[f" {phrase(draw, 4)}" if draw.random() < 0.9 else draw.choice("xyz")] = True
+    return found
 
 
 def score(model, requests):

@@ -16,6 +16,7 @@ def make_tiny_model(folder: Path, seed: int = 0, positions: int = 512) -> Path:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+    torch.set_num_threads(1)  # for work this small, threads cost more than they bring
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

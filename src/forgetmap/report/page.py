@@ -39,6 +39,7 @@ _SCRIPTS = (
     "charts.js",
     "summary.js",
     "tasks.js",
+    "sources.js",
     "items.js",
     "main.js",
 )

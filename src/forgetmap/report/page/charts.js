@@ -89,136 +89,106 @@ function hoverText(name, cell, direction, found) {
   );
 }
 
+const note = (text, more) => ({
+  text,
+  xref: "paper",
+  xanchor: "left",
+  showarrow: false,
+  font: { color: colour("soft"), size: 12 },
+  ...more,
+});
+const line = (more, style) => ({ type: "line", line: { width: 1, ...style }, ...more });
+const legendOnTop = { orientation: "h", x: 0, y: 1, yanchor: "bottom" };
+
+function forestTrace(direction, rows, estimator) {
+  const marks = rows.flatMap(([name, cell, place]) => {
+    const found = estimate(cell, direction.key, estimator);
+    return found ? [{ name, cell, found, y: place + direction.shift }] : [];
+  });
+  return {
+    type: "scatter",
+    mode: "markers",
+    name: direction.word,
+    x: marks.map(({ found }) => 100 * found.value),
+    y: marks.map(({ y }) => y),
+    error_x: {
+      type: "data",
+      symmetric: false,
+      thickness: 2,
+      width: 0,
+      color: colour(direction.colour),
+      array: marks.map(({ found }) => 100 * (found.high - found.value)),
+      arrayminus: marks.map(({ found }) => 100 * (found.value - found.low)),
+    },
+    marker: { color: colour(direction.colour), size: 9, symbol: direction.symbol },
+    hoverinfo: "text",
+    hovertext: marks.map(({ name, cell, found }) => hoverText(name, cell, direction, found)),
+  };
+}
+
+// The verdict beside each row, and a word where the estimator is not defined.
+function forestNotes(rows, estimator) {
+  const missing = rows
+    .filter(([, cell]) => DIRECTIONS.every(({ key }) => !estimate(cell, key, estimator)))
+    .map(([, , place]) => note("not defined here", { x: 0.01, y: place }));
+  if (narrow()) return missing; // no room for verdicts; the table has them
+  const verdicts = rows.map(([, cell, place]) => {
+    const { forgetting, net } = cell.verdict;
+    const font = { color: colour(forgetting === "forgot" ? "lost" : "soft"), size: 12 };
+    return note(`${forgetting} · ${net}${hinges(cell) ? " *" : ""}`, { x: 1.01, y: place, font });
+  });
+  const head = note("forgetting · net", { x: 1.01, y: 1, yref: "paper", yanchor: "bottom" });
+  return [head, ...verdicts, ...missing];
+}
+
 function drawForest(estimator, sort) {
   const totals = hasCategories ? 2 : 1;
-  const rows = ordered(estimator, sort).slice(0, totals + MOST_GROUPS);
+  const shown = ordered(estimator, sort).slice(0, totals + MOST_GROUPS);
+  const rows = shown.map(([name, cell], index) => [name, cell, shown.length - 1 - index]);
   const names = rows.map(([name]) => label(name, narrow() ? 18 : 34));
-  const place = (index) => rows.length - 1 - index;
-  const traces = DIRECTIONS.map((direction) => {
-    const points = rows.flatMap(([name, cell], index) => {
-      const found = estimate(cell, direction.key, estimator);
-      return found ? [{ name, cell, found, y: place(index) + direction.shift }] : [];
-    });
-    return {
-      type: "scatter",
-      mode: "markers",
-      name: direction.word,
-      x: points.map((point) => 100 * point.found.value),
-      y: points.map((point) => point.y),
-      error_x: {
-        type: "data",
-        symmetric: false,
-        thickness: 2,
-        width: 0,
-        color: colour(direction.colour),
-        array: points.map((point) => 100 * (point.found.high - point.found.value)),
-        arrayminus: points.map((point) => 100 * (point.found.value - point.found.low)),
-      },
-      marker: { color: colour(direction.colour), size: 9, symbol: direction.symbol },
-      hoverinfo: "text",
-      hovertext: points.map((point) => hoverText(point.name, point.cell, direction, point.found)),
-    };
-  });
-  const verdicts = narrow()
-    ? []
-    : rows.map(([, cell], index) => ({
-        xref: "paper",
-        x: 1.01,
-        xanchor: "left",
-        y: place(index),
-        yref: "y",
-        showarrow: false,
-        text: `${cell.verdict.forgetting} · ${cell.verdict.net}${hinges(cell) ? " *" : ""}`,
-        font: { color: colour(cell.verdict.forgetting === "forgot" ? "lost" : "soft"), size: 12 },
-      }));
-  const missing = rows.flatMap(([, cell], index) =>
-    estimate(cell, "forgetting", estimator) || estimate(cell, "backward_transfer", estimator)
-      ? []
-      : [
-          {
-            xref: "paper",
-            x: 0.01,
-            xanchor: "left",
-            y: place(index),
-            showarrow: false,
-            text: "not defined here",
-            font: { color: colour("soft"), size: 12 },
-          },
-        ],
-  );
-  if (!narrow())
-    verdicts.push({
-      xref: "paper",
-      yref: "paper",
-      x: 1.01,
-      xanchor: "left",
-      y: 1,
-      yanchor: "bottom",
-      showarrow: false,
-      text: "forgetting · net",
-      font: { color: colour("soft"), size: 12 },
-    });
+  const margin = 100 * map.settings.margin;
+  const below = shown.length - totals - 0.5;
   return draw(
     "groups-chart",
-    `Forest plot: share forgotten and gained, all items and each ${groupWord}, by the ${estimator} estimator. The table below has the numbers.`,
-    traces,
+    `Forest plot: share forgotten and gained, all items and each ${groupWord}, ` +
+      `by the ${estimator} estimator. The table below has the numbers.`,
+    DIRECTIONS.map((direction) => forestTrace(direction, rows, estimator)),
     {
       height: 90 + 34 * rows.length,
       margin: { l: nameRoom(names), r: narrow() ? 12 : 160, t: 34, b: 40 },
       xaxis: percentAxis({ zeroline: true }),
       yaxis: {
-        tickvals: rows.map((_, index) => place(index)),
-        fixedrange: true,
+        tickvals: rows.map(([, , place]) => place),
         ticktext: names.map((name, index) => (index < totals ? `<b>${name}</b>` : name)),
+        range: [-0.6, rows.length - 0.4],
+        fixedrange: true,
         showgrid: false,
         zeroline: false,
-        range: [-0.6, rows.length - 0.4],
       },
       shapes: [
-        {
-          type: "line",
-          xref: "x",
-          yref: "paper",
-          x0: 100 * map.settings.margin,
-          x1: 100 * map.settings.margin,
-          y0: 0,
-          y1: 1,
-          line: { color: colour("soft"), width: 1, dash: "dot" },
-        },
-        {
-          type: "line",
-          xref: "paper",
-          yref: "y",
-          x0: 0,
-          x1: 1,
-          y0: place(totals) + 0.5,
-          y1: place(totals) + 0.5,
-          line: { color: colour("line"), width: 1 },
-        },
+        line(
+          { x0: margin, x1: margin, yref: "paper", y0: 0, y1: 1 },
+          { color: colour("soft"), dash: "dot" },
+        ),
+        line({ xref: "paper", x0: 0, x1: 1, y0: below, y1: below }, { color: colour("line") }),
       ],
-      annotations: [...verdicts, ...missing],
-      legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom" },
+      annotations: forestNotes(rows, estimator),
+      legend: legendOnTop,
       showlegend: true,
     },
   );
 }
 
-function drawRadar(estimator, sort) {
-  const rows = ordered(estimator, sort)
-    .slice(hasCategories ? 2 : 1)
-    .slice(0, MOST_GROUPS);
-  const range = ({ key }) => {
-    const values = rows.flatMap(([, cell]) => 110 * (estimate(cell, key, estimator)?.value ?? 0));
-    return [Math.min(0, ...values), Math.max(1, ...values)];
-  };
-  const stacked = narrow();
-  const polar = (direction, index) => ({
-    domain: stacked
-      ? { x: [0, 1], y: index ? [0, 0.42] : [0.56, 0.98] }
-      : { x: index ? [0.57, 0.95] : [0.05, 0.43], y: [0, 0.94] },
+function radarAxes(direction, rows, estimator, domain) {
+  const values = rows.map(
+    ([, cell]) => 110 * (estimate(cell, direction.key, estimator)?.value ?? 0),
+  );
+  const places = rows.map((_, place) => String(place));
+  return {
+    domain,
     bgcolor: "rgba(0,0,0,0)",
     radialaxis: {
-      range: range(direction),
+      range: [Math.min(0, ...values), Math.max(1, ...values)],
       ticksuffix: " %",
       gridcolor: colour("line"),
       angle: 90,
@@ -230,58 +200,72 @@ function drawRadar(estimator, sort) {
       gridcolor: colour("line"),
       type: "category",
       direction: "clockwise",
-      categoryarray: rows.map((_, place) => String(place)),
-      tickvals: rows.map((_, place) => String(place)),
+      categoryarray: places,
+      tickvals: places,
       ticktext: rows.map(
         ([name, cell]) =>
           label(name, 18) + (estimate(cell, direction.key, estimator) ? "" : " (none)"),
       ),
     },
-  });
-  const traces = DIRECTIONS.map((direction, index) => {
-    const found = rows.map(([, cell]) => estimate(cell, direction.key, estimator));
-    const around = [...found.keys(), 0]; // back to the first, so that the line closes
-    return {
-      type: "scatterpolar",
-      subplot: index ? "polar2" : "polar",
-      name: direction.word,
-      mode: "lines+markers",
-      r: around.map((place) => (found[place] ? 100 * found[place].value : null)),
-      theta: around.map(String),
-      connectgaps: false,
-      fill: found.every(Boolean) ? "toself" : "none",
-      fillcolor: `${colour(direction.colour)}22`,
-      line: { color: colour(direction.colour), width: 2 },
-      marker: { size: 6, symbol: direction.symbol },
-      hoverinfo: "text",
-      hovertext: around.map((place) =>
-        found[place] ? hoverText(...rows[place], direction, found[place]) : "",
-      ),
-    };
-  });
+  };
+}
+
+function radarTrace(direction, rows, estimator, subplot) {
+  const found = rows.map(([, cell]) => estimate(cell, direction.key, estimator));
+  const around = [...found.keys(), 0]; // back to the first, so that the line closes
+  return {
+    type: "scatterpolar",
+    subplot,
+    name: direction.word,
+    mode: "lines+markers",
+    r: around.map((place) => (found[place] ? 100 * found[place].value : null)),
+    theta: around.map(String),
+    connectgaps: false,
+    fill: found.every(Boolean) ? "toself" : "none",
+    fillcolor: `${colour(direction.colour)}22`,
+    line: { color: colour(direction.colour), width: 2 },
+    marker: { size: 6, symbol: direction.symbol },
+    hoverinfo: "text",
+    hovertext: around.map((place) =>
+      found[place] ? hoverText(...rows[place], direction, found[place]) : "",
+    ),
+  };
+}
+
+function drawRadar(estimator, sort) {
+  const rows = ordered(estimator, sort)
+    .slice(hasCategories ? 2 : 1)
+    .slice(0, MOST_GROUPS);
+  const [lost, won] = DIRECTIONS;
+  const [first, second] = narrow()
+    ? [
+        { x: [0, 1], y: [0.56, 0.98] },
+        { x: [0, 1], y: [0, 0.42] },
+      ]
+    : [
+        { x: [0.05, 0.43], y: [0, 0.94] },
+        { x: [0.57, 0.95], y: [0, 0.94] },
+      ];
   return draw(
     "groups-chart",
-    `Radar pair: share forgotten and gained in each ${groupWord} by the ${estimator} estimator. The table below has the numbers.`,
-    traces,
+    `Radar pair: share forgotten and gained in each ${groupWord} ` +
+      `by the ${estimator} estimator. The table below has the numbers.`,
+    [radarTrace(lost, rows, estimator, "polar"), radarTrace(won, rows, estimator, "polar2")],
     {
-      height: stacked ? 760 : 460,
+      height: narrow() ? 760 : 460,
       margin: { l: 30, r: 30, t: 40, b: 40 },
-      polar: polar(DIRECTIONS[0], 0),
-      polar2: polar(DIRECTIONS[1], 1),
-      legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
+      polar: radarAxes(lost, rows, estimator, first),
+      polar2: radarAxes(won, rows, estimator, second),
+      legend: { ...legendOnTop, y: 1.02 },
       showlegend: true,
       annotations: [
-        {
-          xref: "paper",
+        note("each radar has its own scale", {
           yref: "paper",
           x: 1,
           y: 1.02,
           xanchor: "right",
           yanchor: "bottom",
-          showarrow: false,
-          text: "each radar has its own scale",
-          font: { size: 12, color: colour("soft") },
-        },
+        }),
       ],
     },
   );

@@ -1,189 +1,5 @@
 // The items: a list with filters, and the chosen one with both answers side by side.
 
-const TEXTS = [
-  "target",
-  "answer_before",
-  "answer_after",
-  "status_before",
-  "status_after",
-  "prompt_before",
-  "prompt_after",
-  "response_before",
-  "response_after",
-];
-const CSV_COLUMNS = [
-  "task",
-  "item",
-  "item_ref",
-  "k",
-  "transition",
-  "before",
-  "after",
-  ...TEXTS,
-  "cause",
-];
-const SNIPPET = 160;
-
-// --- where items come from ---------------------------------------------------------------------
-
-// Items inside the file. The list is there at once; texts are unpacked in parts.
-async function embeddedItems() {
-  const listing = JSON.parse(await unpack(byId("listing")));
-  byId("listing").remove();
-  const groups = [];
-  let start = 0;
-  for (const [task, transition, cause, count] of listing.groups) {
-    groups.push({ task, transition, cause, start, end: start + count });
-    start += count;
-  }
-  const partOf = new Map(); // row -> [part, place in it]
-  listing.texts.forEach((rows, part) =>
-    rows.forEach((row, place) => partOf.set(row, [part, place])),
-  );
-  const elements = [...document.querySelectorAll("script.texts")];
-  const parts = new Map();
-  const part = (number) => {
-    if (!parts.has(number)) parts.set(number, unpack(elements[number]).then(JSON.parse));
-    return parts.get(number);
-  };
-  const haystacks = new Map(); // row -> its words in small letters
-  let reading = null;
-  const allTexts = () =>
-    (reading ??= (async () => {
-      for (let number = 0; number < elements.length; number += 1) {
-        const contents = await part(number);
-        contents.forEach((texts, place) =>
-          haystacks.set(
-            listing.texts[number][place],
-            texts
-              .filter((text, column) => text && !TEXTS[column].startsWith("status"))
-              .join("\n")
-              .toLowerCase(),
-          ),
-        );
-      }
-    })());
-
-  const groupOf = (row) => {
-    let [low, high] = [0, groups.length - 1];
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (groups[middle].start <= row) low = middle;
-      else high = middle - 1;
-    }
-    return groups[low];
-  };
-  const record = (row) => {
-    const { task, transition, cause } = groupOf(row);
-    return {
-      task,
-      transition,
-      cause,
-      item: listing.item[row],
-      item_ref: listing.item_ref[row],
-      k: listing.k[row],
-      before: listing.before[row],
-      after: listing.after[row],
-    };
-  };
-  const withTexts = async (row) => {
-    const found = { ...record(row), has_text: partOf.has(row) };
-    const [number, place] = partOf.get(row) ?? [];
-    const texts = number === undefined ? [] : (await part(number))[place];
-    TEXTS.forEach((name, column) => {
-      found[name] = texts[column] ?? null;
-    });
-    return { ...found, snippet: (found.prompt_before ?? "").trimEnd().slice(-SNIPPET) };
-  };
-  const matching = async (filter) => {
-    const rows = [];
-    for (const group of groups) {
-      if (passes(filter, group))
-        for (let row = group.start; row < group.end; row += 1) rows.push(row);
-    }
-    const text = filter.text.toLowerCase();
-    if (!text) return rows;
-    await allTexts();
-    const has = (value) => value !== null && value.toLowerCase().includes(text);
-    return rows.filter(
-      (row) =>
-        has(listing.item[row]) || has(listing.item_ref[row]) || haystacks.get(row)?.includes(text),
-    );
-  };
-  return {
-    prepare: allTexts,
-    async page(filter, start) {
-      const rows = await matching(filter);
-      const end = Math.min(start + facts.page, rows.length);
-      return {
-        rows: await Promise.all(rows.slice(start, end).map(withTexts)),
-        total: rows.length,
-        next: end < rows.length ? end : null,
-        searched: 1,
-      };
-    },
-    async find(task, item) {
-      for (const group of groups) {
-        if (group.task !== task) continue;
-        for (let row = group.start; row < group.end; row += 1)
-          if (listing.item[row] === item) return withTexts(row);
-      }
-      return null;
-    },
-    async exportTable(filter) {
-      const rows = await Promise.all((await matching(filter)).map(withTexts));
-      download(
-        "items.csv",
-        [CSV_COLUMNS, ...rows.map((row) => CSV_COLUMNS.map((name) => row[name]))]
-          .map(csvLine)
-          .join(""),
-      );
-    },
-  };
-}
-
-// Items behind the server that gave us this page.
-function servedItems() {
-  const ask = async (path, parameters) => {
-    const response = await fetch(`${path}?${new URLSearchParams(parameters)}`);
-    if (response.status === 404) return null;
-    if (!response.ok) throw new Error(`the server answered ${response.status}`);
-    return response.json();
-  };
-  return {
-    async prepare() {},
-    page: (filter, start) => ask("items", { ...filter, start }),
-    find: (task, item) => ask("item", { task, item }),
-    async exportTable(filter) {
-      make("a", {
-        href: `items.csv?${new URLSearchParams(filter)}`,
-        download: "items.csv",
-      }).click();
-    },
-  };
-}
-
-// "-" stands for items without a cause, "" for all.
-function passes(filter, group) {
-  return (
-    (!filter.transition || filter.transition === group.transition) &&
-    (!filter.task || filter.task === group.task) &&
-    (!filter.cause || (filter.cause === "-" ? null : filter.cause) === group.cause)
-  );
-}
-
-// A spreadsheet must not take text for a formula: model output is untrusted.
-function csvLine(values) {
-  const cell = (value) => {
-    if (value === null || value === undefined) return "";
-    if (typeof value === "number") return String(value);
-    const text = value.replaceAll("\u0000", "");
-    const safe = /^[\r\n ]*[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-  };
-  return `${values.map(cell).join(",")}\r\n`;
-}
-
 // --- the list ----------------------------------------------------------------------------------
 
 let source = null;
@@ -454,16 +270,8 @@ function detail(row) {
         `; item ${brief(row.item, 40)}`,
     ),
   ];
-  if (row.has_text === false) {
-    parts.push(
-      make(
-        "p",
-        { class: "faint" },
-        row.before === row.after
-          ? "The item did not change; its texts are not kept."
-          : "Its texts are not in this file, which holds a sample; forgetmap serve has all.",
-      ),
-    );
+  if (TEXTS.every((name) => row[name] === null)) {
+    parts.push(make("p", { class: "faint" }, whyNoTexts(row)));
     return parts;
   }
   if (row.target !== null)
@@ -479,6 +287,12 @@ function detail(row) {
   } else if (row.prompt_before !== null || row.prompt_after !== null)
     parts.push(...pair("Prompt, different", row.prompt_before, row.prompt_after));
   return parts;
+}
+
+function whyNoTexts({ before, after }) {
+  if (before === after) return "The item did not change; its texts are not kept.";
+  if (facts.remote || facts.with_text === facts.changed) return "The log holds no texts of it.";
+  return "Its texts are not in this file, which holds a sample; forgetmap serve has all.";
 }
 
 function statusText({ status_before: before, status_after: after }) {

@@ -151,7 +151,7 @@ async function start() {
   showCauses();
   showMethod();
   setUpItems();
-  source = facts.remote ? servedItems() : await embeddedItems();
+  source = facts.remote ? new ServedItems() : await EmbeddedItems.open();
   await showItems({});
   if (await openAddress()) byId("items").scrollIntoView();
   else

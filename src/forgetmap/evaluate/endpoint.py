@@ -1,0 +1,244 @@
+"""A model behind an OpenAI-compatible address: vLLM, SGLang, the llama.cpp server.
+
+Many requests are under way at a time, but never more than asked for. What may pass (429, 5xx, a
+broken connection, silence) is tried again with growing pauses; what every request would meet (a
+wrong key, address or model) ends the run at once; what only this item meets (a prompt that is too
+long) becomes its status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from forgetmap.errors import InputError
+from forgetmap.evaluate.models import Group, Reply, Running, extra_missing, plain_groups
+from forgetmap.readers.common import brief
+
+if TYPE_CHECKING:
+    import httpx
+
+    from forgetmap.evaluate.prompts import Prompt, Request
+
+KEY_VARIABLE = "FORGETMAP_ENDPOINT_KEY"
+ATTEMPTS = 6
+TIMEOUT = 600.0
+"""Seconds for one attempt: a long answer on a busy server takes its time."""
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 60.0
+_AT_A_TIME = 16
+_GROUP = 64
+_MOST_BYTES = 64 * 2**20
+_PASSING = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+_HOPELESS = {401: "not authorised", 403: "forbidden", 404: "no such model or address"}
+_TOO_LONG = ("context length", "context_length", "maximum context", "too long", "context size")
+
+
+class _Passing(Exception):
+    """One attempt failed; another may succeed."""
+
+    def __init__(self, reason: str, pause: float = 0.0) -> None:
+        super().__init__(reason)
+        self.pause = pause
+
+
+class EndpointModel:
+    """A served model.
+
+    Args:
+        name: `http://host:port/v1#model`.
+        how: Only the batch size counts: how many requests are under way at a time.
+    """
+
+    def __init__(self, name: str, how: Running) -> None:
+        self._url, _, self.name = name.partition("#")
+        self._url = self._url.rstrip("/")
+        if not self.name:
+            raise InputError(f"{name}: name the model after the address: {self._url}#MODEL")
+        self._at_a_time = how.batch or _AT_A_TIME
+        self.fingerprint = f"{self._url}#{self.name}"
+        self.warnings = ["weights and numbers of a served model are not known to forgetmap"]
+        self.settings = {"model type": "endpoint", "engine": self._url}
+
+    def plan(self, requests: Sequence[Request]) -> list[Group]:
+        """Groups are what is stored at a time; inside them requests run side by side."""
+        return plain_groups(len(requests), max(_GROUP, self._at_a_time))
+
+    def run(self, requests: Sequence[Request], hints: dict[str, Any]) -> list[Reply]:  # noqa: ARG002
+        """Answer a group."""
+        return asyncio.run(self._run(requests))
+
+    async def _run(self, requests: Sequence[Request]) -> list[Reply]:
+        try:
+            import httpx
+        except ImportError as error:
+            raise extra_missing("httpx", "eval") from error
+        key = os.environ.get(KEY_VARIABLE)
+        headers = {"content-type": "application/json"}
+        if key:
+            headers["authorization"] = f"Bearer {key}"
+        gate = asyncio.Semaphore(self._at_a_time)
+        async with httpx.AsyncClient(headers=headers, timeout=TIMEOUT) as client:
+
+            async def one(request: Request) -> Reply:
+                async with gate:
+                    return await self._answer(client, request)
+
+            try:
+                async with asyncio.TaskGroup() as group:
+                    tasks = [group.create_task(one(request)) for request in requests]
+            except* InputError as errors:
+                raise errors.exceptions[0] from None
+        return [task.result() for task in tasks]
+
+    async def _answer(self, client: httpx.AsyncClient, request: Request) -> Reply:
+        if request.options:
+            return await self._score(client, request)
+        reply = await self._post(client, *_writing(self.name, request))
+        if isinstance(reply, Reply):
+            return reply
+        choice = reply["choices"][0]
+        text = choice["message"]["content"] if "message" in choice else choice["text"]
+        used = reply.get("usage") or {}
+        return Reply(
+            text=text or "",
+            finished=choice.get("finish_reason") != "length",
+            tokens=int(used.get("completion_tokens") or 0),
+        )
+
+    async def _score(self, client: httpx.AsyncClient, request: Request) -> Reply:
+        """Have the server echo the prompt with each option, and take the option's part."""
+        if not isinstance(request.prompt, str):
+            raise InputError(
+                f"{self._url}: an endpoint cannot score options behind a chat template; "
+                "use --letters or --no-chat"
+            )
+        likelihoods, tokens = [], 0
+        for option in request.options:
+            asked = {"model": self.name, "prompt": request.prompt + option, "max_tokens": 0}
+            asked |= {"echo": True, "logprobs": 1, "temperature": 0.0}
+            reply = await self._post(client, "completions", asked)
+            if isinstance(reply, Reply):
+                return reply
+            found = _likelihood(reply, len(request.prompt.rstrip()))
+            if found is None:
+                raise InputError(
+                    f"{self._url}: the server does not tell the likelihood of a given text; "
+                    "use --letters to have answers written instead"
+                )
+            likelihoods.append(found[0])
+            tokens += found[1]
+        return Reply(likelihoods=tuple(likelihoods), tokens=tokens)
+
+    async def _post(
+        self, client: httpx.AsyncClient, path: str, asked: Mapping[str, Any]
+    ) -> dict[str, Any] | Reply:
+        """Ask until an answer comes; a Reply where this item can have none."""
+        reason = ""
+        for attempt in range(ATTEMPTS):
+            try:
+                return await self._attempt(client, path, orjson.dumps(asked))
+            except _Passing as failure:
+                reason = str(failure)
+                backoff = FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5)
+                if attempt + 1 < ATTEMPTS:
+                    await asyncio.sleep(min(LONGEST_PAUSE, max(backoff, failure.pause)))
+        raise InputError(
+            f"{self._url}: {reason}, {ATTEMPTS} attempts; finished answers are kept, run the same "
+            "command again"
+        )
+
+    async def _attempt(
+        self, client: httpx.AsyncClient, path: str, asked: bytes
+    ) -> dict[str, Any] | Reply:
+        import httpx
+
+        try:
+            async with (
+                asyncio.timeout(TIMEOUT),
+                client.stream("POST", f"{self._url}/{path}", content=asked) as response,
+            ):
+                body = await _read(response)
+        except (TimeoutError, httpx.TimeoutException):
+            raise _Passing(f"no reply within {TIMEOUT:g} s") from None
+        except httpx.ConnectError:
+            raise _Passing("cannot be reached") from None
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            raise _Passing(f"connection broke ({type(error).__name__})") from None
+        except httpx.InvalidURL as error:
+            raise InputError(f"{self._url}: is not an address ({brief(error)})") from error
+        return self._judge(response.status_code, response.headers, body)
+
+    def _judge(
+        self, status: int, headers: Mapping[str, str], body: bytes
+    ) -> dict[str, Any] | Reply:
+        if status in _PASSING:
+            raise _Passing(f"HTTP {status}", _seconds(headers.get("retry-after")))
+        if status in _HOPELESS:
+            raise InputError(
+                f"{self._url}: HTTP {status}, {_HOPELESS[status]}; check address, model and the key "
+                f"in {KEY_VARIABLE}"
+            )
+        said = body[:2000].decode("utf-8", "replace")
+        if status in (400, 413, 422) and any(words in said.lower() for words in _TOO_LONG):
+            return Reply("error", note="the prompt is longer than the model's context")
+        if status != 200:
+            raise InputError(f"{self._url}: HTTP {status} ({said[:120]})")
+        try:
+            reply = orjson.loads(body)
+            _ = reply["choices"][0]
+        except (orjson.JSONDecodeError, KeyError, IndexError, TypeError):
+            raise _Passing("the reply is no completion") from None
+        return dict(reply)
+
+
+def _writing(model: str, request: Request) -> tuple[str, dict[str, Any]]:
+    asked: dict[str, Any] = {
+        "model": model,
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        **({"stop": list(request.stop[:4])} if request.stop else {}),  # servers take four
+        **({"seed": request.seed % 2**31} if request.temperature else {}),
+    }
+    if isinstance(request.prompt, str):
+        return "completions", asked | {"prompt": request.prompt}
+    return "chat/completions", asked | {"messages": _messages(request.prompt)}
+
+
+def _messages(prompt: Prompt) -> list[dict[str, str]]:
+    return [{"role": role, "content": text} for role, text in prompt]  # type: ignore[misc]
+
+
+def _likelihood(reply: Mapping[str, Any], start: int) -> tuple[float, int] | None:
+    """Sum over the tokens that begin at or behind the end of the context."""
+    told = reply["choices"][0].get("logprobs") or {}
+    values, offsets = told.get("token_logprobs"), told.get("text_offset")
+    if not values or not offsets or len(values) != len(offsets):
+        return None
+    wanted = [
+        value for value, offset in zip(values, offsets, strict=True) if offset >= start
+    ]
+    if not wanted or not all(isinstance(value, int | float) for value in wanted):
+        return None
+    return float(sum(wanted)), len(wanted)
+
+
+async def _read(response: httpx.Response) -> bytes:
+    body = bytearray()
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > _MOST_BYTES:
+            raise InputError(f"a reply of more than {_MOST_BYTES // 2**20} MiB; is this a model?")
+    return bytes(body)
+
+
+def _seconds(header: str | None) -> float:
+    try:
+        return min(max(0.0, float(header or 0)), LONGEST_PAUSE)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,98 @@
+"""Models by lm-eval's own classes: whatever it can run can be evaluated here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forgetmap.errors import InputError
+from forgetmap.evaluate.describe import weights_hash
+from forgetmap.evaluate.models import Group, Reply, Running, extra_missing, plain_groups
+from forgetmap.readers.common import brief
+
+if TYPE_CHECKING:
+    from forgetmap.evaluate.prompts import Prompt, Request
+
+_GROUP = 64
+
+
+class HarnessModel:
+    """A model class of lm-eval.
+
+    Args:
+        name: `lm-eval:CLASS:ARGUMENTS`, e.g. `lm-eval:hf:pretrained=my/model,dtype=float32`.
+        how: Device and batch size; the type of the numbers belongs into the arguments.
+    """
+
+    def __init__(self, name: str, how: Running) -> None:
+        _, self._kind, self._arguments = [*name.split(":", 2), "", ""][:3]
+        if not self._kind:
+            raise InputError(f"{name}: write it as lm-eval:CLASS:ARGUMENTS")
+        self._how = how
+        self.name = name
+        self.warnings: list[str] = []
+        pretrained = dict(
+            part.partition("=")[::2] for part in self._arguments.split(",")
+        ).get("pretrained", "")
+        weights = weights_hash(Path(pretrained)) if Path(pretrained).is_dir() else None
+        self.fingerprint = sha256(f"{name} {weights}".encode()).hexdigest()[:16]
+        self.settings = {
+            "model type": f"lm-eval {self._kind}",
+            "batch size": how.batch or "auto",
+            "weights": weights,
+        }
+        self._model: Any = None
+
+    def plan(self, requests: Sequence[Request]) -> list[Group]:
+        """Groups are what is stored at a time; lm-eval batches inside them."""
+        return plain_groups(len(requests), max(_GROUP, self._how.batch or 0))
+
+    def run(self, requests: Sequence[Request], hints: dict[str, Any]) -> list[Reply]:  # noqa: ARG002
+        """Answer a group; all of its requests are of one kind."""
+        model = self._open()
+        from lm_eval.api.instance import Instance
+
+        if requests[0].options:
+            asked = [
+                Instance("loglikelihood", {}, (self._text(request.prompt), option), number)
+                for number, request in enumerate(requests)
+                for option in request.options
+            ]
+            found = iter(model.loglikelihood(asked, disable_tqdm=True))
+            return [
+                Reply(likelihoods=tuple(float(next(found)[0]) for _ in request.options))
+                for request in requests
+            ]
+        asked = [
+            Instance("generate_until", {}, (self._text(request.prompt), _how(request)), number)
+            for number, request in enumerate(requests)
+        ]
+        return [Reply(text=str(text)) for text in model.generate_until(asked, disable_tqdm=True)]
+
+    def _text(self, prompt: Prompt) -> str:
+        if isinstance(prompt, str):
+            return prompt
+        turns = [{"role": role, "content": text} for role, text in prompt]
+        return str(self._model.apply_chat_template(turns, add_generation_prompt=True))
+
+    def _open(self) -> Any:
+        if self._model is None:
+            try:
+                from lm_eval.api.registry import get_model
+            except ImportError as error:
+                raise extra_missing("lm-eval", "eval") from error
+            run = {"batch_size": self._how.batch or 16, "device": self._how.device}
+            try:
+                self._model = get_model(self._kind).create_from_arg_string(self._arguments, run)
+            except Exception as error:  # whatever a class of lm-eval raises
+                raise InputError(f"{self.name}: cannot be opened ({brief(error)})") from error
+        return self._model
+
+
+def _how(request: Request) -> dict[str, Any]:
+    sampled = {"do_sample": True, "temperature": request.temperature}
+    greedy = {"do_sample": False}
+    wanted = sampled if request.temperature else greedy
+    return {"until": list(request.stop), "max_gen_toks": request.max_tokens, **wanted}
