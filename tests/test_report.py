@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
 
 from browser import Visit, chromium, serious_faults, visit
+from conftest import ROOT
 from forgetmap.errors import InputError
 from forgetmap.map import Verdict
 from forgetmap.report import save_comparison, words, write_report
@@ -460,3 +463,14 @@ def test_every_verdict_has_its_sentence(
     assert sentence.endswith(f"{words.NET[net]}.")
     assert ("undecided: the estimate" in sentence) == (forgetting == "undecided")
     assert ("kept what it knew" in sentence) == (forgetting == "kept")
+
+
+@pytest.mark.slow
+def test_the_benchmark_measures_the_file_and_the_server() -> None:
+    script = ROOT / "benchmarks" / "report_job.py"
+    sizes = ["--items", "3000", "--served", "30000"]
+    done = subprocess.run([sys.executable, script, *sizes], capture_output=True, text=True)
+    assert done.stderr == ""
+    names = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ")]
+    assert sum("file, 3,000 items" in name for name in names) == 7
+    assert sum("server, 30,000 items" in name for name in names) == 15

@@ -383,5 +383,7 @@ def test_what_cannot_be_served_is_refused_in_one_line(saved: Path, tmp_path: Pat
         serve([saved, tmp_path])
     with pytest.raises(InputError, match="holds no saved comparison"):
         serve([tmp_path])
+    with pytest.raises(InputError, match="task_map: for comparing two logs"):
+        serve([saved], task_map="tasks.csv")
     with pytest.raises(InputError, match="--port"):
         serve([saved], host="192.0.2.1", port=80)

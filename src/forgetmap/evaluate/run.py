@@ -230,6 +230,7 @@ def compare_models(
     out: str | Path,
     *,
     asking: Asking | None = None,
+    spread: Callable[[str], Work | None] = lambda _model: None,
     **options: Any,
 ) -> tuple[Samples, Samples]:
     """Evaluate two models under the same settings, into `OUT/before` and `OUT/after`.
@@ -243,14 +244,17 @@ def compare_models(
         suite: The questions.
         out: The folder for both runs.
         asking: How the questions are asked.
+        spread: What puts jobs to a model, by the model's name.
         options: As for `evaluate`.
     """
     from forgetmap.evaluate.describe import suspicions
 
     asking = asking or Asking()
-    other = dataclasses.replace(asking, seed=asking.seed + 1)
     loaded = suite if isinstance(suite, Suite) else _load(suite, ())
-    first = evaluate(before, loaded, Path(out) / "before", asking=asking, **options).samples
-    second = evaluate(after, loaded, Path(out) / "after", asking=other, **options).samples
-    second.meta.warnings += suspicions(first, second)
-    return first, second
+    sides = []
+    for model, side, seed in ((before, "before", asking.seed), (after, "after", asking.seed + 1)):
+        how = dataclasses.replace(asking, seed=seed)
+        done = evaluate(model, loaded, Path(out) / side, asking=how, work=spread(model), **options)
+        sides.append(done.samples)
+    sides[1].meta.warnings += suspicions(*sides)
+    return sides[0], sides[1]

