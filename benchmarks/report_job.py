@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 TASKS = [f"subject_{number:03d}" for number in range(100)]
 WORDS = [f"w{number:x}{'aeiou'[number % 5]}{number % 97:x}" for number in range(4000)]
 CHANGED = 6
-"""One item in so many is lost, and one is gained."""
+"""In the file, one item in so many is lost, and one is gained."""
+PERIOD = 100
+"""Likewise behind the server; fewer, since the rules for causes read every lost answer."""
 
 
 class Row(NamedTuple):
@@ -206,13 +208,13 @@ class MadePairs:
                 FROM range({self.items}) r(n)
                      JOIN texts p ON p.id = (n * 7) % 5000 JOIN texts b ON b.id = (n * 11) % 5000
                      JOIN texts a ON a.id = (n * 13) % 5000
-                WHERE n % {CHANGED} < 2"""
+                WHERE n % {PERIOD} < 2"""
         )
 
     def unchanged(self) -> pa.RecordBatchReader:
         """Items that did not."""
         return self._stream(
-            f"SELECT {IDENTITY} FROM range({self.items}) r(n) WHERE n % {CHANGED} >= 2"
+            f"SELECT {IDENTITY} FROM range({self.items}) r(n) WHERE n % {PERIOD} >= 2"
         )
 
     def _stream(self, query: str) -> pa.RecordBatchReader:
@@ -220,19 +222,19 @@ class MadePairs:
 
 
 def task_of(number: int) -> str:
-    return TASKS[number // CHANGED % len(TASKS)]
+    return TASKS[number // PERIOD % len(TASKS)]
 
 
 def item_of(number: int) -> str:
     return f"{number * 0x9E3779B1 % 2**32:016x}"
 
 
-IDENTITY = f"""printf('subject_%03d', n // {CHANGED} % {len(TASKS)}) AS task,
+IDENTITY = f"""printf('subject_%03d', n // {PERIOD} % {len(TASKS)}) AS task,
     printf('%016x', n * {0x9E3779B1} % {2**32}) AS item, n::VARCHAR AS item_ref, 4::INT AS k,
-    ['forgotten', 'gained', 'never', 'retained', 'retained', 'retained'][n % {CHANGED} + 1]
-        AS transition,
-    (n % {CHANGED} IN (0, 3, 4, 5))::DOUBLE AS before,
-    (n % {CHANGED} IN (1, 3, 4, 5))::DOUBLE AS after"""
+    CASE n % {PERIOD} WHEN 0 THEN 'forgotten' WHEN 1 THEN 'gained'
+        ELSE if(n % {PERIOD} < 30, 'never', 'retained') END AS transition,
+    (n % {PERIOD} NOT BETWEEN 1 AND 29)::DOUBLE AS before,
+    (n % {PERIOD} = 1 OR n % {PERIOD} >= 30)::DOUBLE AS after"""
 
 
 @contextmanager
@@ -267,11 +269,14 @@ def ask(address: str, items: int) -> Iterator[Row]:
     def filtered() -> dict[str, Any]:
         kind = rng.choice(("forgotten", "gained", "never", "retained"))
         task = rng.choice(("", *TASKS))
-        most = items // CHANGED // (len(TASKS) if task else 1)
+        most = items // PERIOD // (len(TASKS) if task else 1)
         return {"transition": kind, "task": task, "start": rng.randrange(max(most, 1))}
 
     def by_cause() -> dict[str, Any]:
-        return {"cause": rng.choice(("truncated", "-")), "start": rng.randrange(items // 60)}
+        return {
+            "cause": rng.choice(("truncated", "-")),
+            "start": rng.randrange(max(items // 300, 1)),
+        }
 
     def one_item() -> dict[str, Any]:
         n = number()

@@ -123,7 +123,9 @@ def test_sampled_answers_of_one_model_differ_by_noise_alone(tiny, tmp_path):
     """Letters written by a random model: each side draws anew, and no more is lost than noise."""
     asking = Asking(letters=True, temperature=1.5, repeats=4, max_tokens=4)
     letter = Question("letters", "x", "", "A", ("A", "B"))
-    asked = [dataclasses.replace(letter, ref=f"l{n}", prompt=f"{n} {WORDS[n % 20]}") for n in range(60)]
+    asked = [
+        dataclasses.replace(letter, ref=f"l{n}", prompt=f"{n} {WORDS[n % 20]}") for n in range(60)
+    ]
     task = Task("letters", "Quiz", lambda: asked, scorer="contains", cue="", max_tokens=4)
     open_task = dataclasses.replace(
         task, questions=lambda: [dataclasses.replace(q, choices=(), target="e") for q in asked]

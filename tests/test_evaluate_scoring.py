@@ -69,7 +69,9 @@ def score(model, requests):
     return [found[place].likelihoods for place in range(len(requests))]
 
 
-@pytest.mark.parametrize("shared", ["", "Question one: the colour of the sky.\nAnswer: Paris\n\n" * 3])
+@pytest.mark.parametrize(
+    "shared", ["", "Question one: the colour of the sky.\nAnswer: Paris\n\n" * 3]
+)
 def test_log_likelihoods_are_those_of_lm_eval(folder, lm_eval_model, shared):
     requests = questions(shared, seed=1)
     ours = score(LocalModel("tiny", str(folder), None, Running()), requests)
@@ -168,7 +170,9 @@ def test_a_model_that_cannot_be_packed_is_scored_plainly():
     choices = [Choice((5, 6, 7), ((8, 9), (10,))), Choice((5, 6), ((8,), (10, 3, 4)))]
     alone = [scorer.score([choice])[0] for choice in choices]
     for one, other in zip(scorer.score(choices), alone, strict=True):
-        assert [s.log_likelihood for s in one] == pytest.approx([s.log_likelihood for s in other], abs=1e-4)
+        assert [s.log_likelihood for s in one] == pytest.approx(
+            [s.log_likelihood for s in other], abs=1e-4
+        )
 
 
 @pytest.fixture(scope="module")

@@ -84,7 +84,7 @@ class Server:
                 self.url = f"http://127.0.0.1:{port}/v1"
                 ready.set()
                 await self.stop.wait()
-            await turns(20)  # what was accepted last gets its handler
+                await turns(20)  # a closed server would leave what it accepted last unclosed
             for handler, writer in self.open.items():
                 handler.cancel()
                 writer.transport.abort()

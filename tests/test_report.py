@@ -15,6 +15,7 @@ import pytest
 from browser import Visit, chromium, serious_faults, visit
 from conftest import ROOT
 from forgetmap.errors import InputError
+from forgetmap.flips import with_causes
 from forgetmap.map import Verdict
 from forgetmap.report import save_comparison, words, write_report
 from forgetmap.samples import Samples, content_hash
@@ -60,9 +61,9 @@ def opened(browser: Browser, report: Path) -> Visit:
 
 @pytest.fixture(scope="module")
 def items(result_and_pairs: tuple[ForgettingMap, Pairs]) -> list[dict[str, Any]]:
-    """Every item, as the pairing tells it."""
+    """Every item, as the pairing and the rules for causes tell it."""
     _, pairs = result_and_pairs
-    rows = [row for batch in pairs.flips() for row in batch.to_pylist()]
+    rows = [row for table in with_causes(pairs.flips()) for row in table.to_pylist()]
     return rows + [row for batch in pairs.unchanged() for row in batch.to_pylist()]
 
 
@@ -100,12 +101,13 @@ def test_the_verdict_and_its_trust_come_first(
     assert f"{100 * result.total.mde:.1f} % of net accuracy" in trust
 
 
-def test_every_chart_is_drawn(opened: Visit) -> None:
+def test_every_chart_is_drawn(opened: Visit, items: list[dict[str, Any]]) -> None:
     rows = 2 + len(set(CATEGORIES.values()))
     assert opened.count("#groups-chart .scatterlayer .point") == 2 * rows
     assert opened.count("#flow-bars .barlayer .point path") == 4 * (rows - 1)
     assert opened.count("#flow-chart .sankey-link") == 4
-    assert opened.count("#causes-chart .barlayer .point path") == 2
+    causes = {row["cause"] for row in items if row["transition"] == "forgotten"}
+    assert opened.count("#causes-chart .barlayer .point path") == len(causes) > 1
     for name in ("groups-chart", "flow-bars", "flow-chart", "causes-chart"):
         box = opened.page.locator(f"#{name} svg.main-svg").first.bounding_box()
         assert box is not None
@@ -198,8 +200,7 @@ def test_items_are_filtered_by_outcome_task_cause_and_text(
     all_items(opened)
     opened.page.select_option("#item-cause", "truncated")
     lost = [row for row in items if row["transition"] == "forgotten"]
-    cut = sum(row["status_after"] == "truncated" for row in lost)
-    assert listed(opened) == cut > 0
+    assert listed(opened) == sum(row["cause"] == "truncated" for row in lost) > 0
     all_items(opened)
     opened.page.fill("#item-text", "QUESTION 7 of")
     changed = [row for row in items if (row.get("prompt_before") or "").startswith("Question 7 of")]
@@ -345,8 +346,8 @@ def test_other_senses_small_screens_and_printers(
 
 def test_text_that_wants_to_be_more_stays_text(browser: Browser, tmp_path: Path) -> None:
     def hostile(text: str) -> str:
-        endless = "x" * 2**20 if text.startswith("I think that 0") else ""
-        return f"=cmd {HOSTILE} {text}{endless}"
+        tail = "x" * 2**20 if text.startswith("I think that 0") else ""
+        return f"=cmd {HOSTILE} {text}{tail}"
 
     categories = {hostile(task): hostile(group) for task, group in CATEGORIES.items()}
     before, after = made_log("before", hostile, 8), made_log("after", hostile, 8)
@@ -359,8 +360,11 @@ def test_text_that_wants_to_be_more_stays_text(browser: Browser, tmp_path: Path)
     choose(found, "view", "forest")
     choose(found, "transition", "")
     found.page.hover("#groups-chart .scatterlayer .point >> nth=3", force=True)
-    found.page.locator("#item-list button").first.click()
-    found.page.wait_for_selector("#item-detail header")
+    flips = [row for batch in pairs.flips() for row in batch.to_pylist()]
+    endless = next(row for row in flips if row["item_ref"].endswith("-0"))
+    address = f"#item/{quote(endless['task'], safe='')}/{endless['item']}"
+    found.page.evaluate("(address) => { location.hash = address; }", address)
+    found.wait_for_text("#item-detail", endless["item"])
     for selector in ("#models", "#trust", "#task-table", "#item-list", "#item-detail"):
         text = found.page.locator(selector).text_content()
         assert "<script>window.pwned" in text, selector

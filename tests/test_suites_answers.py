@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,11 +36,11 @@ def task(scorer, cue="Answer:"):
         ("letter", "", "Not A, as it is cold.\n**Answer: B**", "B"),
         ("letter", "", "Thus the answer is Paris.", "C"),
         ("letter", "Answer:", "<think>A or B?</think>D", "D"),
-        ("contains", "Answer:", "I believe it is Rome, of course", "I believe it is Rome, of course"),
+        ("contains", "Answer:", "I think Rome, of course", "I think Rome, of course"),
         ("reasoning-gym", "", "I count.\n<answer> 7 </answer> and on", "7"),
         ("reasoning-gym", "", "7\n\nNext problem", "7"),
         ("letter-published", "", "Final answer is B. I hope it is correct", "B"),
-        ("letter-published", "", "Hmm. Certainly difficult", "C"),  # a letter inside a word: its fault
+        ("letter-published", "", "Hmm. Certainly difficult", "C"),  # inside a word: its fault
     ],
 )  # fmt: skip
 def test_answers_are_found(scorer, cue, response, answer):
@@ -124,3 +126,17 @@ def test_stopping_early_never_changes_the_answer(before, after, scorer, cue):
 def test_any_text_gets_a_status(text, scorer, cue):
     found = answers.extract(task(scorer, cue), text, CITIES)
     assert (found.text is None) == (found.status != "ok")
+
+
+@pytest.mark.parametrize("scorer", answers.SCORERS)
+@pytest.mark.parametrize("cue", ["Answer:", ""])
+@pytest.mark.parametrize(
+    "piece",
+    ["<answer>", "answer ", "Answer: ", "\n", " ", "1,", "A.\n", "(", "final answer is ", "x\n"],
+)
+def test_long_hostile_text_is_read_in_no_time(scorer, cue, piece):
+    text = piece * (100_000 // len(piece))
+    started = time.process_time()
+    answers.extract(task(scorer, cue), text, CITIES)
+    answers.is_complete(task(scorer, cue), text, CITIES)
+    assert time.process_time() - started < 5

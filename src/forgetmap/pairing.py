@@ -139,18 +139,21 @@ class _Task:
     """Sum of the prompts' hashes: where it agrees, the prompts do."""
 
 
-class Engine:
-    """One DuckDB connection with both sides in it; `forgetmap.spark` puts Spark in its place."""
+class Logs:
+    """One DuckDB connection with any number of logs in it, each under the name of its side.
+
+    It knows how to read one side as rows of (task, key): the metric of each task and what
+    identifies its items are chosen over all sides together.
+    """
 
     hashed_reference = "hash(item_ref)"
     """SQL that makes a pairing key of the harness's id."""
-    integer = "BIGINT"
-    """Type of the whole multiples that are summed."""
+    repeated = False
+    """Whether an item may stand in several rows of one side."""
 
     def __init__(
         self,
-        before: Samples,
-        after: Samples,
+        samples: Mapping[str, Samples],
         metric: Mapping[str, str] | str | None,
         threshold: float,
         identity: Identity,
@@ -158,12 +161,12 @@ class Engine:
         self.threshold = float(threshold)
         self.identity = identity
         self._connect()
-        self.samples = {"before": before, "after": after}
-        for side, samples in self.samples.items():
-            self._add_source(side, samples)
+        self.samples = dict(samples)
+        for side, source in self.samples.items():
+            self._add_source(side, source)
         self.inventory = {side: self._take_inventory(side) for side in self.samples}
         self.warnings: list[str] = []
-        self.across = before.meta.harness != after.meta.harness
+        self.across = len({source.meta.harness for source in self.samples.values()}) > 1
         self.metrics = self._choose_metrics(metric)
         self.by_index = self._tasks_by_index(identity)
         self.by_wording = self._tasks_by_wording() if self.across else set()
@@ -203,45 +206,13 @@ class Engine:
         return {(task, metric): _Task(*counts) for task, metric, *counts in rows}
 
     def _choose_metrics(self, asked: Mapping[str, str] | str | None) -> dict[str, dict[str, str]]:
-        """Choose one metric per task, by side; the same on both, but for different harnesses."""
-        have = {
-            side: {task: {m for t, m in found if t == task} for task in {t for t, _ in found}}
-            for side, found in self.inventory.items()
-        }
-        common = sorted(have["before"].keys() & have["after"].keys())
-        if not common:
-            raise InputError(
-                "the two logs have no task in common "
-                f"(before: {some(have['before'])}; after: {some(have['after'])})"
-            )
-        for side, other in (("before", "after"), ("after", "before")):
-            if alone := sorted(have[side].keys() - have[other].keys()):
-                self.warnings.append(f"{len(alone)} tasks only in {side}: {some(alone)}")
-        if isinstance(asked, dict) and (unknown := asked.keys() - common):
-            raise InputError(f"no task {some(unknown)} in both logs; they share {some(common)}")
-        chosen: dict[str, dict[str, str]] = {"before": {}, "after": {}}
-        for task in common:
-            wanted = asked if isinstance(asked, str) else (asked or {}).get(task)
-            options = {side: have[side][task] for side in self.samples}
-            shared = options["before"] & options["after"]
-            if shared or not self.across:
-                options = dict.fromkeys(options, shared)
-            if not all(options.values()) or (wanted and wanted not in shared):
-                self.warnings.append(
-                    f"task {task} left out: before has {some(have['before'][task])}, after has "
-                    f"{some(have['after'][task])}" + (f", asked was {wanted}" if wanted else "")
-                )
-                continue
-            for side, metrics in options.items():
-                chosen[side][task] = wanted or choose_metric(task, metrics)
-        if not chosen["before"]:
-            raise InputError("no task has a metric in common: " + "; ".join(self.warnings))
-        return chosen
+        """Choose one metric per task, by side."""
+        raise NotImplementedError
 
     @property
     def tasks(self) -> set[str]:
         """The tasks that are compared."""
-        return set(self.metrics["before"])
+        return set().union(*self.metrics.values())
 
     def _tasks_by_index(self, identity: Identity) -> set[str]:
         """Tasks in which content cannot identify the items, or must not."""
@@ -249,29 +220,31 @@ class Engine:
             return {task for task in self.tasks if not all(self._contents(task))}
         for side in self.samples:
             if self._query(f"SELECT any_value(1) FROM {side}_rows WHERE item_ref IS NULL")[0][0]:
-                raise InputError(f"--identity index: items of the log {side} carry no id")
+                where = self._label(side)
+                raise InputError(f"--identity index: items of the log {where} carry no id")
         return self.tasks
+
+    def _label(self, side: str) -> str:
+        """What people call a side."""
+        return side
 
     def _contents(self, task: str) -> list[int]:
         return [
-            self.inventory[side][task, self.metrics[side][task]].with_content
-            for side in self.samples
+            self.inventory[side][task, metrics[task]].with_content
+            for side, metrics in self.metrics.items()
+            if task in metrics
         ]
 
     def _tasks_by_wording(self) -> set[str]:
-        """Tasks of logs of two harnesses in which the words alone tell every item apart."""
-        found = [
-            {
-                task
-                for (task,) in self._query(
-                    f"""SELECT task FROM {side}_rows GROUP BY task
-                        HAVING count(wording) = count(*) AND count(DISTINCT wording)
-                               = count(DISTINCT coalesce(item, {self.hashed_reference}))"""
-                )
-            }
-            for side in self.samples
-        ]
-        tasks = self.tasks & found[0] & found[1]
+        """Tasks of logs of several harnesses in which the words alone tell every item apart."""
+        tasks = self.tasks
+        for side, metrics in self.metrics.items():
+            found = self._query(
+                f"""SELECT task FROM {side}_rows GROUP BY task
+                    HAVING count(wording) = count(*) AND count(DISTINCT wording)
+                           = count(DISTINCT coalesce(item, {self.hashed_reference}))"""
+            )
+            tasks -= metrics.keys() - {task for (task,) in found}
         if tasks:
             self.warnings.append("logs of two harnesses: items are paired by their words")
         return tasks
@@ -279,21 +252,6 @@ class Engine:
     def _query(self, sql: str) -> Rows:
         """Run a query in DuckDB's SQL."""
         return query(self.connection, sql, list(self.samples.values()))
-
-    # --- the join ------------------------------------------------------------------------------
-
-    def pairs(self) -> Pairs:
-        """Join the two sides and count."""
-        self.repeated = any(
-            self.inventory[side][key].repeats > 1
-            for side in self.samples
-            for key in self.metrics[side].items()
-        )
-        rows = self._histogram()
-        if not self.repeated and self._has_duplicates(rows):
-            self.repeated = True
-            rows = self._histogram()
-        return self._collect(rows)
 
     def _side(self, side: str) -> str:
         """SQL for one side: one row per (task, key) with runs, right, k, cluster, probability.
@@ -364,6 +322,78 @@ class Engine:
     def _soft(self) -> bool:
         return all(self._count("with_probability", side) for side in self.samples)
 
+    def _keep(self, name: str, sql: str) -> None:
+        """Keep the result of a query under a name, for the queries that follow."""
+        self._query(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
+
+
+class Engine(Logs):
+    """Both sides of a comparison; `forgetmap.spark` puts Spark in the place of DuckDB."""
+
+    integer = "BIGINT"
+    """Type of the whole multiples that are summed."""
+
+    def __init__(
+        self,
+        before: Samples,
+        after: Samples,
+        metric: Mapping[str, str] | str | None,
+        threshold: float,
+        identity: Identity,
+    ) -> None:
+        super().__init__({"before": before, "after": after}, metric, threshold, identity)
+
+    def _choose_metrics(self, asked: Mapping[str, str] | str | None) -> dict[str, dict[str, str]]:
+        """Choose one metric per task, by side; the same on both, but for different harnesses."""
+        have = {
+            side: {task: {m for t, m in found if t == task} for task in {t for t, _ in found}}
+            for side, found in self.inventory.items()
+        }
+        common = sorted(have["before"].keys() & have["after"].keys())
+        if not common:
+            raise InputError(
+                "the two logs have no task in common "
+                f"(before: {some(have['before'])}; after: {some(have['after'])})"
+            )
+        for side, other in (("before", "after"), ("after", "before")):
+            if alone := sorted(have[side].keys() - have[other].keys()):
+                self.warnings.append(f"{len(alone)} tasks only in {side}: {some(alone)}")
+        if isinstance(asked, dict) and (unknown := asked.keys() - common):
+            raise InputError(f"no task {some(unknown)} in both logs; they share {some(common)}")
+        chosen: dict[str, dict[str, str]] = {"before": {}, "after": {}}
+        for task in common:
+            wanted = asked if isinstance(asked, str) else (asked or {}).get(task)
+            options = {side: have[side][task] for side in self.samples}
+            shared = options["before"] & options["after"]
+            if shared or not self.across:
+                options = dict.fromkeys(options, shared)
+            if not all(options.values()) or (wanted and wanted not in shared):
+                self.warnings.append(
+                    f"task {task} left out: before has {some(have['before'][task])}, after has "
+                    f"{some(have['after'][task])}" + (f", asked was {wanted}" if wanted else "")
+                )
+                continue
+            for side, metrics in options.items():
+                chosen[side][task] = wanted or choose_metric(task, metrics)
+        if not chosen["before"]:
+            raise InputError("no task has a metric in common: " + "; ".join(self.warnings))
+        return chosen
+
+    # --- the join ------------------------------------------------------------------------------
+
+    def pairs(self) -> Pairs:
+        """Join the two sides and count."""
+        self.repeated = any(
+            self.inventory[side][key].repeats > 1
+            for side in self.samples
+            for key in self.metrics[side].items()
+        )
+        rows = self._histogram()
+        if not self.repeated and self._has_duplicates(rows):
+            self.repeated = True
+            rows = self._histogram()
+        return self._collect(rows)
+
     def _joined(self) -> str:
         return f"""({self._side("before")}) b FULL JOIN ({self._side("after")}) a
                    ON b.task = a.task AND b.key = a.key"""
@@ -382,10 +412,6 @@ class Engine:
         join = """LEFT JOIN clusters c ON c.task = coalesce(b.task, a.task)
                                       AND c.cluster = coalesce(b.cluster, a.cluster)"""
         return f"coalesce(c.bucket, abs(b.key % {CLUSTER_BUCKETS}), -1)::INT", join
-
-    def _keep(self, name: str, sql: str) -> None:
-        """Keep the result of a query under a name, for the queries that follow."""
-        self._query(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
 
     def _histogram(self) -> Rows:
         bucket, clusters = self._buckets()

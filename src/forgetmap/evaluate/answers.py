@@ -12,6 +12,7 @@ import re
 import string
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import islice
 from typing import NamedTuple
 
 from forgetmap.capabilities.items import Item
@@ -24,9 +25,10 @@ SCORERS = ("exact", "number", "letter", "contains", "reasoning-gym", "letter-pub
 _TOLERANCE = Decimal("1e-6")
 _LONGEST = 500
 """Characters of an answer; what is longer is an essay."""
+_MOST_LINES = 20
+"""Lines with something in them among which an answer that was wanted at once is looked for."""
 
 _CUE_LINE = re.compile(r"\s{0,9}[*_#>]{0,4}\s?(?:final )?answer\s?(?:is\b|[*_]{0,3}\s?[:=])", re.I)
-_TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
 _WRAPPING = " \t\n\"'“”‘’`*_"
 _LETTERS = string.ascii_uppercase
 
@@ -63,8 +65,8 @@ def extract(task: Task, response: str, choices: Sequence[str] = ()) -> Answer:
         return Answer(None, "no_answer")
     text = looked_at(response)
     if task.scorer == "reasoning-gym":
-        tagged = _TAGGED.search(text)
-        return _answer(tagged[1].strip() if tagged else text.strip().partition("\n\n")[0])
+        tagged = _tagged(text)
+        return _answer(text.strip().partition("\n\n")[0] if tagged is None else tagged)
     found = _first(task, text.split("\n"), choices)
     if found is None and not _is_direct(task):
         found = _read(task, text, choices)
@@ -84,7 +86,7 @@ def is_complete(task: Task, text: str, choices: Sequence[str] = ()) -> bool:
         return False
     visible = looked_at(text)
     if task.scorer == "reasoning-gym":
-        return _TAGGED.search(visible) is not None
+        return _tagged(visible) is not None
     return _first(task, visible.split("\n")[:-1], choices) is not None
 
 
@@ -135,6 +137,13 @@ def _is_thinking(text: str) -> bool:
     return text.rfind("<think>") > text.rfind("</think>")
 
 
+def _tagged(text: str) -> str | None:
+    """What stands in the first <answer>...</answer>."""
+    _, begins, rest = text.partition("<answer>")
+    found, ends, _ = rest.partition("</answer>")
+    return found.strip() if begins and ends else None
+
+
 def _answer(found: str | None) -> Answer:
     return Answer(found[:_LONGEST], "ok") if found else Answer(None, "no_answer")
 
@@ -149,7 +158,8 @@ def _first(task: Task, lines: Sequence[str], choices: Sequence[str]) -> str | No
 
 def _places(task: Task, lines: Sequence[str]) -> Iterator[str]:
     """Where an answer may stand: in any line if it was asked for at once, else after the cue."""
-    for line in lines:
+    filled = (line for line in lines if line.strip())
+    for line in islice(filled, _MOST_LINES) if _is_direct(task) else filled:
         cue = _CUE_LINE.match(line)
         rest = line[cue.end() :] if cue else line
         is_opening = rest.rstrip().endswith(":")  # "Sure, here is the answer:"
@@ -199,8 +209,8 @@ def _published_letter(response: str, options: int) -> str | None:
         rf"(?i:final answer).{{0,50}}?(?i:is)\W{{0,9}}{word}",
         rf"(?i:answer):.{{0,50}}?{word}",
         rf"(?i:answer).{{0,50}}?{word}",
-        rf"\A\s*{word}",
-        rf"(?m)^\s*{word}",
+        rf"\A\s{{0,99}}{word}",
+        rf"(?m)^[ \t]{{0,99}}{word}",
         word,
         letter,
     ):

@@ -77,7 +77,8 @@ def evaluate(
         str, typer.Option(metavar="TYPE", help="float32; bfloat16 or float16 flip some items.")
     ] = "float32",
     device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="cpu, cuda, cuda:1; by default what is there.")
+        str | None,
+        typer.Option(metavar="NAME", help="cpu, cuda, cuda:1; by default what is there."),
     ] = None,
     batch: Annotated[
         str, typer.Option(metavar="N|auto", help="Items in a batch, or requests at a time.")
@@ -242,8 +243,14 @@ def _answers(quiet: bool) -> Iterator[Callable[[int, int], None]]:
         yield lambda _done, _all: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TimeRemainingColumn
-    from rich.progress import ProgressColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TimeRemainingColumn,
+    )
     from rich.text import Text
 
     class Rate(ProgressColumn):

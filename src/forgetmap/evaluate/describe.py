@@ -29,7 +29,9 @@ def weights_hash(folder: Path) -> str:
 
 def tokenizer_hash(folder: Path) -> str:
     """Hash of the files that say how text becomes tokens."""
-    return _joint({name: file_hash(folder / name) for name in _TOKENIZER if (folder / name).exists()})
+    return _joint(
+        {name: file_hash(folder / name) for name in _TOKENIZER if (folder / name).exists()}
+    )
 
 
 def _joint(hashes: Mapping[str, str]) -> str:
@@ -63,7 +65,9 @@ def suspicions(before: Samples, after: Samples) -> list[str]:
     if ours == theirs:
         return [f"both models have the same weights ({ours}): only noise can differ"]
     if _content(before) == _content(after):
-        return ["the weights differ but every sample is identical: was the second model really run?"]
+        return [
+            "the weights differ but every sample is identical: was the second model really run?"
+        ]
     return []
 
 

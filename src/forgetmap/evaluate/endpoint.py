@@ -220,9 +220,7 @@ def _likelihood(reply: Mapping[str, Any], start: int) -> tuple[float, int] | Non
     values, offsets = told.get("token_logprobs"), told.get("text_offset")
     if not values or not offsets or len(values) != len(offsets):
         return None
-    wanted = [
-        value for value, offset in zip(values, offsets, strict=True) if offset >= start
-    ]
+    wanted = [value for value, offset in zip(values, offsets, strict=True) if offset >= start]
     if not wanted or not all(isinstance(value, int | float) for value in wanted):
         return None
     return float(sum(wanted)), len(wanted)

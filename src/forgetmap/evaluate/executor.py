@@ -105,7 +105,9 @@ class _Worker:
 
 def _cause(error: Any) -> Exception:
     cause = getattr(error, "cause", None)
-    return cause if isinstance(cause, InputError) else InputError(f"a worker failed: {cause!r:.200}")
+    return (
+        cause if isinstance(cause, InputError) else InputError(f"a worker failed: {cause!r:.200}")
+    )
 
 
 def _start(address: str) -> Any:

@@ -33,9 +33,9 @@ class HarnessModel:
         self._how = how
         self.name = name
         self.warnings: list[str] = []
-        pretrained = dict(
-            part.partition("=")[::2] for part in self._arguments.split(",")
-        ).get("pretrained", "")
+        pretrained = dict(part.partition("=")[::2] for part in self._arguments.split(",")).get(
+            "pretrained", ""
+        )
         weights = weights_hash(Path(pretrained)) if Path(pretrained).is_dir() else None
         self.fingerprint = sha256(f"{name} {weights}".encode()).hexdigest()[:16]
         self.settings = {
@@ -83,12 +83,18 @@ class HarnessModel:
                 from lm_eval.api.registry import get_model
             except ImportError as error:
                 raise extra_missing("lm-eval", "eval") from error
-            run = {"batch_size": self._how.batch or 16, "device": self._how.device}
+            run = {"batch_size": self._how.batch or 16, "device": self._how.device or _device()}
             try:
                 self._model = get_model(self._kind).create_from_arg_string(self._arguments, run)
             except Exception as error:  # whatever a class of lm-eval raises
                 raise InputError(f"{self.name}: cannot be opened ({brief(error)})") from error
         return self._model
+
+
+def _device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _how(request: Request) -> dict[str, Any]:

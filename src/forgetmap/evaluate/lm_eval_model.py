@@ -59,9 +59,7 @@ class ForgetmapLM(HFLM):  # type: ignore[misc]
         )
 
 
-def _by_start(
-    requests: list[_Encoded], longest: int
-) -> list[tuple[list[list[int]], list[Choice]]]:
+def _by_start(requests: list[_Encoded], longest: int) -> list[tuple[list[list[int]], list[Choice]]]:
     """Gather the options of one context, and the contexts that begin alike.
 
     A text that is too long loses its beginning, as in lm-eval; its context is then its own.

@@ -88,9 +88,7 @@ class LocalModel:
         }
         order = sorted(lengths, key=lambda place: (-lengths[place], place))
         rows = self._how.batch or _TEXTS_A_BATCH[self._kind]
-        return [
-            Group(tuple(order[start : start + rows])) for start in range(0, len(order), rows)
-        ]
+        return [Group(tuple(order[start : start + rows])) for start in range(0, len(order), rows)]
 
     def run(self, requests: Sequence[Request], hints: dict[str, Any]) -> list[Reply]:
         """Answer a group; all of its requests are of one kind."""
@@ -206,7 +204,9 @@ class LocalModel:
     @cached_property
     def _first_token(self) -> int:
         tokenizer = self._tokenizer
-        first = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+        first = (
+            tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+        )
         return int(first or 0)
 
     @cached_property
@@ -218,7 +218,9 @@ class LocalModel:
         try:
             found = AutoTokenizer.from_pretrained(self._base)
         except (OSError, ValueError, KeyError, TypeError, ImportError, AttributeError) as error:
-            raise InputError(f"{self._base}: its tokenizer cannot be loaded ({brief(error)})") from error
+            raise InputError(
+                f"{self._base}: its tokenizer cannot be loaded ({brief(error)})"
+            ) from error
         if self._chat and not found.chat_template:
             raise InputError(f"{self.name}: has no chat template; run with --no-chat")
         return found
@@ -258,14 +260,18 @@ class LocalModel:
     def _network(self) -> PreTrainedModel:
         import torch
         from transformers import AutoModelForCausalLM
+        from transformers.utils import logging
 
-        _ = self._config
+        logging.disable_progress_bar()  # one bar is enough, and it is ours
+        _ = self._config  # a clearer error than the model's own, where the folder is none
         try:
             model = AutoModelForCausalLM.from_pretrained(
                 self._base, dtype=getattr(torch, self._how.dtype)
             )
         except (OSError, ValueError, KeyError, RuntimeError) as error:
-            raise InputError(f"{self._base}: the model cannot be loaded ({brief(error)})") from error
+            raise InputError(
+                f"{self._base}: the model cannot be loaded ({brief(error)})"
+            ) from error
         if self._adapter:
             model = _with_adapter(model, self._adapter)
         rows = model.get_input_embeddings().weight.shape[0]
@@ -282,7 +288,9 @@ class LocalModel:
 
         scorer = PackedScorer(self._network)
         if not scorer.packs:
-            self.warnings.append("this model's options cannot be packed; each gets a row of its own")
+            self.warnings.append(
+                "this model's options cannot be packed; each gets a row of its own"
+            )
         return scorer
 
     @cached_property

@@ -124,6 +124,4 @@ def plain_groups(count: int, size: int) -> list[Group]:
         >>> [group.places for group in plain_groups(3, 2)]
         [(0, 1), (2,)]
     """
-    return [
-        Group(tuple(range(start, min(start + size, count)))) for start in range(0, count, size)
-    ]
+    return [Group(tuple(range(start, min(start + size, count)))) for start in range(0, count, size)]

@@ -18,6 +18,7 @@ from forgetmap.evaluate.prompts import Prompt, as_written
 from forgetmap.files import write_text
 from forgetmap.readers.common import read_json
 from forgetmap.samples import Meta, Samples, content_hash, wording_hash
+from forgetmap.taskmap import UNMAPPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -115,7 +116,7 @@ def write_results(
     categories = io.StringIO()
     writer = csv.writer(categories, lineterminator="\n")
     writer.writerow(["task", "category"])
-    writer.writerows([task.name, task.category] for task in suite.tasks)
+    writer.writerows([task.name, task.category or UNMAPPED] for task in suite.tasks)
     write_text(folder / TASKS, categories.getvalue())
     manifest = {
         "format": FORMAT,

@@ -90,9 +90,7 @@ def evaluate(
             _answer(asked, open_keys, model, store, work, progress)
         meta = _meta(model, asking, chosen, limit, store, asked)
         run = f"{chosen.name} {chosen.version}"
-        found = (
-            row for one in asked for row in rows(model.name, run, one, store[one.key])
-        )
+        found = (row for one in asked for row in rows(model.name, run, one, store[one.key]))
         about = {
             "model": model.name,
             "fingerprint": model.fingerprint,

@@ -95,7 +95,9 @@ def plan_batches(
         choice = choices[place]
         wider = max(width, len(choice.context) - shared + choice.fed)
         more = max(logits, 1 + choice.fed)
-        full = len(held) >= rows if rows else _too_many(len(held) + 1, wider, more, device, vocabulary)
+        full = (
+            len(held) >= rows if rows else _too_many(len(held) + 1, wider, more, device, vocabulary)
+        )
         if held and full:
             batches.append(Batch(tuple(held), shared))
             held, wider, more = [], len(choice.context) - shared + choice.fed, 1 + choice.fed

@@ -215,7 +215,7 @@ def _item(record: dict[str, Any], how: ReadOptions) -> dict[str, Any]:
     if how.text:
         arguments = _arguments(record)
         item["prompt"] = str(arguments[0][0]) if arguments else None
-        item["target"] = target
+        item["target"] = _option_text(arguments, _gold_index(record, target), target)
         item["answer"] = _answer(record, likelihoods)
         item["response"] = None if likelihoods else str(_first(record.get("resps")))
     return item
@@ -359,8 +359,13 @@ def _answer(record: dict[str, Any], likelihoods: list[float]) -> str | None:
     if not likelihoods:
         answer = _first(record.get("filtered_resps"))
         return None if answer is None else str(answer)
-    arguments = _arguments(record)
     best = likelihoods.index(max(likelihoods))
-    if best < len(arguments) and len(arguments[best]) > 1:
-        return str(arguments[best][1]).strip()
-    return str(best)
+    return _option_text(_arguments(record), best, str(best))
+
+
+def _option_text(arguments: list[Any], place: int | None, otherwise: str) -> str:
+    """The option at a place, as people would say it, where the log scored options."""
+    if len(arguments) > 1 and place is not None and place < len(arguments):
+        request = arguments[place]
+        return str(request[1]).strip() if len(request) > 1 else otherwise
+    return otherwise

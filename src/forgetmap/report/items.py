@@ -35,8 +35,11 @@ MOST_CHARACTERS = 20_000
 """A longer text is cut where it is shown; the exported table has all of it."""
 SEARCH_SECONDS = 0.1
 """A search gives back what it has found after this long, and where to go on."""
-_ROW_GROUP = 8192
-"""Rows that are read and searched together; small, as one long answer may stand in each."""
+_ROW_GROUPS = 300
+"""A query takes longer with each row group of the file, and with each row in a group that it needs:
+so there are about as many groups, of some thousand rows each."""
+_FEWEST_ROWS, _MOST_ROWS = 2048, 32_768
+"""Rows of a group, and of one step of a search; DuckDB works on 2048 at a time."""
 _SNIPPET = 160
 _IDENTITY = ("task", "item", "item_ref", "k", "transition", "before", "after", "cause")
 _TEXTS = tuple(name for name in COLUMNS.names if name not in _IDENTITY)
@@ -61,8 +64,11 @@ def write_items(pairs: Pairs, tasks: Iterable[str], path: str | Path) -> None:
         connection.execute("CREATE TABLE items AS FROM stream SEMI JOIN wanted USING (task)")
         connection.register("stream", pairs.unchanged())
         connection.execute("INSERT INTO items BY NAME FROM stream SEMI JOIN wanted USING (task)")
+        total = connection.execute("SELECT count(*) FROM items").fetchall()[0][0]
         connection.sql("FROM items ORDER BY task, transition, cause, item").write_parquet(
-            str(path), compression="zstd", row_group_size=_ROW_GROUP
+            str(path),
+            compression="zstd",
+            row_group_size=min(max(total // _ROW_GROUPS, _FEWEST_ROWS), _MOST_ROWS),
         )
 
 
@@ -171,9 +177,11 @@ class ItemStore:
 
     def _search(self, text: str, runs: list[range], total: int, offset: int, size: int) -> Page:
         found: list[int] = []
-        deadline = time.monotonic() + SEARCH_SECONDS
-        while offset < total and len(found) < size and time.monotonic() < deadline:
-            run = next(_part(runs, offset, offset + _ROW_GROUP))
+        began = time.monotonic()
+        step = _FEWEST_ROWS
+        while offset < total and len(found) < size and time.monotonic() < began + SEARCH_SECONDS:
+            run = next(_part(runs, offset, offset + step))
+            step = min(2 * step, _MOST_ROWS)
             hits = self._matching(text, run)[: size - len(found)]
             found += hits
             full = len(found) == size  # then the rest of the run is left to the next page

@@ -27,10 +27,6 @@ def load(source: str | Path, seed: int = 0) -> Suite:
         >>> suite.name, [question.target for question in suite.tasks[0].questions()]
         ('mine', ['4'])
     """
-    if Path(source).suffix.lower() in (".jsonl", ".yaml", ".yml") and ":" not in str(source):
-        from forgetmap.evaluate.suites import own
-
-        return own.load(Path(source), seed)
     name, _, argument = str(source).partition(":")
     if name == "atlas" and not argument:
         from forgetmap.evaluate.suites import atlas
@@ -52,7 +48,34 @@ def load(source: str | Path, seed: int = 0) -> Suite:
         from forgetmap.evaluate.suites import lm_eval
 
         return lm_eval.load(argument)
+    if name not in NAMES and Path(source).suffix.lower() in (".jsonl", ".yaml", ".yml"):
+        from forgetmap.evaluate.suites import own
+
+        return own.load(Path(source))
     raise InputError(
         f"suite {str(source)!r:.80}: neither a .jsonl or .yaml file nor one of {', '.join(NAMES)} "
         "(lm-eval takes tasks: lm-eval:arc_easy)"
     )
+
+
+def table(suite: Suite) -> str:
+    """The tasks of a suite as a Markdown table: how many items, how they are answered, licence.
+
+    Example:
+        >>> from forgetmap.evaluate.questions import Question, Task
+        >>> sums = Task("sums", "Math", lambda: [Question("sums", "1", "2 + 2 =", "4")])
+        >>> print(table(Suite("mine", "1", (sums,))))
+        | task | items | answer | category | licence |
+        | --- | --- | --- | --- | --- |
+        | `sums` | 1 | exact | Math |  |
+    """
+    lines = ["| task | items | answer | category | licence |", "| --- | --- | --- | --- | --- |"]
+    for task in suite.tasks:
+        questions = task.questions()
+        options = sorted({len(question.choices) for question in questions})
+        span = "–".join(str(number) for number in dict.fromkeys((options[0], options[-1])))
+        answer = f"{span} options" if options[-1] else task.scorer
+        lines.append(
+            f"| `{task.name}` | {len(questions):,} | {answer} | {task.category} | {task.licence} |"
+        )
+    return "\n".join(lines)

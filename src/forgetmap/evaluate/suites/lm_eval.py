@@ -35,23 +35,30 @@ def load(argument: str) -> Suite:
 
 
 def _tasks(names: Sequence[str], folder: str) -> dict[Any, Any]:
-    manager_class = needed("lm_eval.tasks", "suite lm-eval", "eval").TaskManager
+    lm_eval = needed("lm_eval.tasks", "suite lm-eval", "eval")
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
-    manager = manager_class(include_path=folder or None)
-    known = set(manager.all_tasks)
-    if missing := [name for name in names if name not in known]:
-        raise InputError(
-            f"suite lm-eval: no task or group {missing[0]!r:.60}; `lm_eval ls tasks` lists them"
-        )
+    manager = _manager(lm_eval, names, folder)
     try:
-        found: dict[Any, Any] = needed("lm_eval.tasks", "suite lm-eval", "eval").get_task_dict(
-            list(names), manager
-        )
+        found: dict[Any, Any] = lm_eval.get_task_dict(list(names), manager)
     except Exception as error:  # data that cannot be had fails in many ways inside datasets
         raise InputError(
             f"suite lm-eval: {', '.join(names)} cannot be loaded ({brief(error)})"
         ) from error
     return found
+
+
+def _manager(lm_eval: Any, names: Sequence[str], folder: str) -> Any:
+    """Who knows the tasks: the folder alone where it has them all, as the whole list takes long."""
+    if folder:
+        manager = lm_eval.TaskManager(include_path=folder, include_defaults=False)
+        if not set(names) - set(manager.all_tasks):
+            return manager
+    manager = lm_eval.TaskManager(include_path=folder or None)
+    if missing := sorted(set(names) - set(manager.all_tasks)):
+        raise InputError(
+            f"suite lm-eval: no task or group {missing[0]!r:.60}; `lm_eval ls tasks` lists them"
+        )
+    return manager
 
 
 def _leaves(found: Mapping[Any, Any], group: str = "") -> Iterator[tuple[str, str, Any]]:

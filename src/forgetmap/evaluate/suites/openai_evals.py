@@ -10,7 +10,7 @@ import os
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -131,6 +131,7 @@ def _task(source: _Source, described: Described) -> Task:
     )  # fmt: skip
 
 
+@cache
 def _questions(source: _Source, described: Described) -> tuple[Question, ...]:
     found: dict[int, Question] = {}
     unclear = 0
@@ -173,7 +174,7 @@ def _question(described: Described, row: Mapping[str, Any]) -> Question | None:
 
 
 _TAIL = re.compile(
-    r"\s*(?:answer\s*:|answer:?\s*$|for each question,? .*|reply by .*)\s*\Z", re.I | re.S
+    r"\s{0,9}(?:answer\s?:|for each question,? .{0,300}|reply by .{0,300})\s{0,9}\Z", re.I | re.S
 )
 
 

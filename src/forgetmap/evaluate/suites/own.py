@@ -56,11 +56,14 @@ class _Described(BaseModel):
     tasks: tuple[_Kind, ...] = Field(min_length=1)
 
 
-def load(path: Path, seed: int = 0) -> Suite:
-    """Load a suite from a `.jsonl` or `.yaml` file; nothing in it is drawn, so the seed is idle."""
-    del seed
-    tasks = _from_rows(path) if path.suffix.lower() == ".jsonl" else _from_yaml(path)
-    return Suite(path.stem, digest(tasks), tasks)
+def load(path: Path) -> Suite:
+    """Load a suite from a `.jsonl` or `.yaml` file."""
+    if path.suffix.lower() == ".jsonl":
+        tasks = _from_rows(path)
+        return Suite(path.stem, digest(tasks), tasks)
+    described = _described(path)
+    tasks = tuple(_task(path, kind) for kind in described.tasks)
+    return Suite(described.name or path.stem, digest(tasks), tasks)
 
 
 def _from_rows(path: Path) -> tuple[Task, ...]:
@@ -75,29 +78,25 @@ def _from_rows(path: Path) -> tuple[Task, ...]:
     return tuple(tasks)
 
 
-def _from_yaml(path: Path) -> tuple[Task, ...]:
-    tasks = []
-    for kind in _described(path).tasks:
-        if kind.extraction not in SCORERS:
-            raise InputError(
-                f"{path}: task {kind.name}: unknown extraction {kind.extraction!r:.40}; "
-                f"known are {', '.join(SCORERS)}"
-            )
-        rows = [row for row, _ in read_rows(path.parent / kind.file, kind.name, kind.prompt)]
-        if len(rows) <= kind.examples:
-            raise InputError(
-                f"{path}: task {kind.name}: {kind.examples} examples leave none of its "
-                f"{len(rows)} questions to ask"
-            )
-        tasks.append(
-            Task(
-                kind.name, kind.category, partial(tuple, rows[kind.examples :]),
-                instruction=kind.instruction, cue=kind.cue, examples=tuple(rows[: kind.examples]),
-                scorer=kind.extraction, max_tokens=kind.max_tokens, stop=kind.stop,
-                licence=kind.licence,
-            )
-        )  # fmt: skip
-    return tuple(tasks)
+def _task(path: Path, kind: _Kind) -> Task:
+    if kind.extraction not in SCORERS:
+        raise InputError(
+            f"{path}: task {kind.name}: unknown extraction {kind.extraction!r:.40}; "
+            f"known are {', '.join(SCORERS)}"
+        )
+    if "{question}" not in kind.prompt:
+        raise InputError(f"{path}: task {kind.name}: its prompt lacks {{question}}")
+    rows = [row for row, _ in read_rows(path.parent / kind.file, kind.name, kind.prompt)]
+    if len(rows) <= kind.examples:
+        raise InputError(
+            f"{path}: task {kind.name}: {kind.examples} examples leave none of its "
+            f"{len(rows)} questions to ask"
+        )
+    return Task(
+        kind.name, kind.category, partial(tuple, rows[kind.examples :]),
+        instruction=kind.instruction, cue=kind.cue, examples=tuple(rows[: kind.examples]),
+        scorer=kind.extraction, max_tokens=kind.max_tokens, stop=kind.stop, licence=kind.licence,
+    )  # fmt: skip
 
 
 def _described(path: Path) -> _Described:

@@ -17,7 +17,7 @@ from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -108,7 +108,7 @@ def load(argument: str = "", seed: int = 0) -> Suite:
     folder = folder or os.environ.get(FOLDER, "")
     if folder and not Path(folder).is_dir():
         raise InputError(f"suite post-forget: {folder}: no such folder with data sets")
-    kind: Kind = named or "mended"  # type: ignore[assignment]
+    kind = cast(Kind, named or "mended")
     categories = TaskMap.load("post-forget" if kind == "mended" else "post-forget-published")
     source = _Source(Path(folder) if folder else None)
     parts = (_Part.find(name) for name, (group, _) in categories.rows.items() if group != IGNORED)

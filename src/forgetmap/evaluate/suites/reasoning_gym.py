@@ -17,6 +17,9 @@ from forgetmap.readers.common import brief
 PREFIX = "gym_"
 _INSTRUCTION = "Solve the problem. Give the final answer between <answer> and </answer>."
 
+_FAR = 1_000_003
+"""Between two seeds: the package adds an item's number to the seed, so neighbours share items."""
+
 
 @cache
 def _described() -> dict[str, Any]:
@@ -55,7 +58,7 @@ def _generator(name: str, level: str, seed: int) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of its own dependencies, nothing the user can mend
             return gym.create_dataset(
-                name, size=_described()["items"], seed=seed, **_levels(name)[level]
+                name, size=_described()["items"], seed=_FAR * seed, **_levels(name)[level]
             )
     except (ValueError, TypeError, AssertionError) as error:
         raise InputError(

@@ -36,7 +36,6 @@ class EmbeddedItems {
     this.listing = listing;
     this.packedTexts = packedTexts;
     this.parts = new Map(); // part -> promise of its texts
-    this.haystacks = new Map(); // row -> its words in small letters
     this.groups = [];
     let start = 0;
     for (const [task, transition, cause, count] of listing.groups) {
@@ -55,12 +54,17 @@ class EmbeddedItems {
     return this.reading;
   }
 
+  // Put all words of every item into one text in small letters, its names first.
   async readAll() {
+    const { item, item_ref: reference } = this.listing;
+    this.haystacks = item.map((name, row) => `${name}\n${reference[row] ?? ""}`.toLowerCase());
     for (let part = 0; part < this.packedTexts.length; part += 1) {
       const contents = await this.textsOf(part);
       contents.forEach((texts, place) => {
         const words = texts.filter((text, column) => text && !TEXTS[column].startsWith("status"));
-        this.haystacks.set(this.listing.texts[part][place], words.join("\n").toLowerCase());
+        const row = this.listing.texts[part][place];
+        if (row >= 0)
+          this.haystacks[row] = [this.haystacks[row], ...words].join("\n").toLowerCase();
       });
     }
   }
@@ -106,11 +110,7 @@ class EmbeddedItems {
     const text = filter.text.toLowerCase();
     if (!text) return rows;
     await this.prepare();
-    const has = (value) => value !== null && value.toLowerCase().includes(text);
-    const { item, item_ref: reference } = this.listing;
-    return rows.filter(
-      (row) => has(item[row]) || has(reference[row]) || this.haystacks.get(row)?.includes(text),
-    );
+    return rows.filter((row) => this.haystacks[row].includes(text));
   }
 
   async page(filter, start) {

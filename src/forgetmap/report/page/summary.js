@@ -243,7 +243,8 @@ function showCauses() {
     return;
   }
   byId("causes-lead").append(
-    `${whole(lost)} items are right less often than before. A cause is named where the log tells it; the rest simply got another answer, or the log does not say.`,
+    `${whole(lost)} items are right less often than before. Each gets a cause by rules on its answer; ` +
+      `"wrong" is another answer, "${NO_CAUSE}" means that the log holds no text to judge by.`,
   );
   byId("causes-table").append(
     table(

@@ -1,0 +1,430 @@
+"""Baselines: a frozen reference log, and the history of what was compared with it.
+
+A store is a folder::
+
+    objects/SHA256.parquet   Samples, named by the hash of their bytes, never written again
+    names/NAME.json          what a name stands for
+    history.jsonl            one line per comparison
+
+A name is given once. What it stands for is checked against its hash whenever it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import os
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from forgetmap.comparison import compare
+from forgetmap.errors import InputError
+from forgetmap.files import lines, open_binary, replacing, write_text
+from forgetmap.map import Estimate, percent
+from forgetmap.readers import ReadOptions, read
+from forgetmap.samples import Samples
+from forgetmap.terminal import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forgetmap.gate import Judgement
+    from forgetmap.map import ForgettingMap
+    from forgetmap.policy import Policy
+
+STORE = Path(".forgetmap/baselines")
+HISTORY = "history.jsonl"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class Baseline(BaseModel):
+    """What a name stands for."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    sha256: str
+    saved: str
+    model: str
+    harness: str
+    samples: int
+
+
+class Entry(BaseModel):
+    """One comparison with a baseline."""
+
+    model_config = ConfigDict(frozen=True)
+
+    time: str
+    baseline: str
+    sha256: str
+    """Of the baseline."""
+    before: str
+    after: str
+    n: int
+    headline: str
+    forgot: Estimate
+    gained: Estimate
+    change: Estimate
+    accuracy_after: float
+    verdict: str | None = None
+    """Of the gate, where a policy was given."""
+
+
+class History(NamedTuple):
+    """The comparisons, oldest first, and how many lines could not be read."""
+
+    entries: list[Entry]
+    damaged: int
+
+
+def save_baseline(
+    name: str,
+    log: str | Path,
+    *,
+    store: str | Path = STORE,
+    model: str | None = None,
+    text: bool = True,
+    tick: Callable[[int], None] | None = None,
+) -> Baseline:
+    """Freeze a log under a name.
+
+    The same content under the same name may be saved again; other content is refused.
+
+    Args:
+        name: Letters, digits, dot, dash and underscore.
+        log: The reference model's log.
+        store: Folder of the baselines.
+        model: Which model to take where the log holds several.
+        text: Keep prompts and answers, which the causes need.
+        tick: Called with the number of bytes just read.
+
+    Example:
+        >>> import tempfile
+        >>> from forgetmap.comparison import example_folder
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     kept = save_baseline("base", example_folder() / "before", store=folder)
+        ...     [found.name for found in list_baselines(folder)], kept.samples
+        (['base'], 2912)
+    """
+    home = Path(store)
+    _check_name(name)
+    how = ReadOptions(text=text, wording=True, tick=tick or (lambda _bytes: None))
+    samples = read(log, how).only(model)
+    for folder in (home / "objects", home / "names"):
+        _make_folder(folder)
+    with replacing(home / "objects" / f".{name}.new") as temporary:
+        samples.write(temporary)
+        digest = _digest(temporary)
+        _keep(temporary, _object(home, digest))
+    (home / "objects" / f".{name}.new").unlink(missing_ok=True)
+    label = home / "names" / f"{name}.json"
+    if label.exists():
+        known = _read_label(home, name)
+        if known.sha256 != digest:
+            raise InputError(
+                f"baseline {name}: is frozen with other content (sha256 {known.sha256[:12]}); "
+                "save this log under another name"
+            )
+        return known
+    kept = Baseline(
+        name=name,
+        sha256=digest,
+        saved=_now(),
+        model=samples.model or samples.models[0],
+        harness=samples.meta.harness,
+        samples=len(samples),
+    )
+    write_text(label, kept.model_dump_json(indent=2) + "\n")
+    return kept
+
+
+def open_baseline(name: str, store: str | Path = STORE) -> tuple[Baseline, Samples]:
+    """Open a baseline; one whose bytes are not those that were saved is refused."""
+    kept = _read_label(Path(store), name)
+    path = _object(Path(store), kept.sha256)
+    _verify(kept, path)
+    return kept, Samples.read(path)
+
+
+def list_baselines(store: str | Path = STORE) -> list[Baseline]:
+    """All baselines by name, each verified."""
+    folder = Path(store) / "names"
+    names = sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
+    found = [_read_label(Path(store), name) for name in names]
+    for kept in found:
+        _verify(kept, _object(Path(store), kept.sha256))
+    return found
+
+
+def compare_with_baseline(
+    name: str,
+    log: str | Path,
+    *,
+    store: str | Path = STORE,
+    policy: Policy | None = None,
+    causes: bool = False,
+    **options: Any,
+) -> tuple[ForgettingMap, Judgement | None]:
+    """Compare a log with a baseline, judge it where a policy is given, and remember the result.
+
+    Other options are those of `forgetmap.compare`.
+    """
+    from forgetmap.gate import judge
+
+    kept, reference = open_baseline(name, store)
+    causes = causes or (policy is not None and policy.needs_causes)
+    result = compare(reference, log, causes=causes, **options)
+    judgement = judge(result, policy) if policy else None
+    cell = result.total
+    _append(
+        Path(store) / HISTORY,
+        Entry(
+            time=_now(),
+            baseline=name,
+            sha256=kept.sha256,
+            before=result.before.name,
+            after=result.after.name,
+            n=cell.n,
+            headline=cell.headline,
+            forgot=cell.forgot,
+            gained=cell.gained,
+            change=cell.change,
+            accuracy_after=cell.accuracy_after,
+            verdict=judgement.verdict if judgement else None,
+        ),
+    )
+    return result, judgement
+
+
+def read_history(name: str, store: str | Path = STORE) -> History:
+    """The comparisons with a baseline so far; a line that a crash cut off is counted, not fatal."""
+    _check_name(name)
+    path = Path(store) / HISTORY
+    entries, damaged = [], 0
+    for _, line in lines(path) if path.exists() else ():
+        try:
+            entry = Entry.model_validate_json(line)
+        except ValidationError:
+            damaged += bool(line.strip())
+            continue
+        if entry.baseline == name:
+            entries.append(entry)
+    return History(entries, damaged)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"baseline {name!r:.60}: a name has up to 64 letters, digits, dots, dashes, underscores"
+        )
+
+
+def _object(store: Path, digest: str) -> Path:
+    return store / "objects" / f"{digest}.parquet"
+
+
+def _keep(temporary: Path, target: Path) -> None:
+    """Put a file under its final name; what is there already has the same bytes, or is replaced."""
+    if target.exists() and _digest(target) == target.stem:
+        return
+    with replacing(target) as copy:
+        copy.write_bytes(temporary.read_bytes())
+    target.chmod(0o444)
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be made a folder ({error.strerror})") from error
+
+
+def _read_label(store: Path, name: str) -> Baseline:
+    _check_name(name)
+    path = store / "names" / f"{name}.json"
+    if not path.exists():
+        known = sorted(found.stem for found in (store / "names").glob("*.json"))[:20]
+        listed = f"there are {', '.join(known)}" if known else f"{store} holds none"
+        raise InputError(f"no baseline is called {name}; {listed}")
+    with open_binary(path) as file:
+        raw = file.read(100_000)
+    try:
+        kept = Baseline.model_validate_json(raw)
+    except ValidationError as error:
+        raise InputError(f"{path}: is damaged; save the baseline under another name") from error
+    if kept.name != name or not re.fullmatch(r"[0-9a-f]{64}", kept.sha256):
+        raise InputError(f"{path}: does not belong to the baseline {name}; it was tampered with")
+    return kept
+
+
+def _verify(kept: Baseline, path: Path) -> None:
+    if not path.is_file():
+        raise InputError(f"baseline {kept.name}: its content {path} is missing")
+    if _digest(path) != kept.sha256:
+        raise InputError(
+            f"baseline {kept.name}: {path} is not what was saved (its checksum differs); "
+            "restore it, or save a new baseline"
+        )
+
+
+def _digest(path: Path) -> str:
+    with open_binary(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _append(path: Path, entry: Entry) -> None:
+    """Add a line in one write, so that two processes at once do not mix theirs."""
+    line = orjson.dumps(entry.model_dump()) + b"\n"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
+            size = os.fstat(handle).st_size
+            cut_off = size and os.pread(handle, 1, size - 1) != b"\n"
+            os.write(handle, (b"\n" if cut_off else b"") + line)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+# --- the trend page -------------------------------------------------------------------------------
+
+_WIDTH, _HEIGHT, _EDGE = 900, 260, 40
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_PAGE = Template("""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="$policy">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$title</title>
+<style>$style</style>
+</head>
+<body>
+<main class="wide">
+<section>
+<h1>$title</h1>
+<p>$lead</p>
+$chart
+<div style="overflow-x: auto">
+<table>
+<thead><tr>$head</tr></thead>
+<tbody>
+$rows
+</tbody>
+</table>
+</div>
+</section>
+</main>
+</body>
+</html>
+""")
+_COLUMNS = ("when", "checkpoint", "items", "forgot", "gained", "accuracy", "gate")
+
+
+def write_trend(name: str, path: str | Path, *, store: str | Path = STORE) -> int:
+    """Write the history of a baseline as one HTML page; returns how many comparisons it shows.
+
+    The page runs no script and fetches nothing.
+    """
+    _read_label(Path(store), name)
+    history = read_history(name, store)
+    if not history.entries:
+        raise InputError(
+            f"baseline {name}: nothing was compared with it yet; use forgetmap baseline compare"
+        )
+    write_text(path, _trend_page(name, history))
+    return len(history.entries)
+
+
+def _trend_page(name: str, history: History) -> str:
+    from forgetmap.report.page import read as read_part
+
+    entries = history.entries
+    lead = (
+        f"{len(entries):,} comparisons. Bars are 95 % intervals of forgetting by the headline "
+        "estimator of each comparison; the newest is on the right."
+    )
+    if history.damaged:
+        lead += f" {history.damaged:,} lines of the history could not be read."
+    return _PAGE.substitute(
+        policy=html.escape(_POLICY),
+        title=html.escape(f"Forgetting against the baseline {name}"),
+        style=read_part("page.css"),
+        lead=html.escape(lead),
+        chart=_chart(entries),
+        head="".join(f'<th scope="col">{column}</th>' for column in _COLUMNS),
+        rows="\n".join(map(_row, reversed(entries))),
+    )
+
+
+def _row(entry: Entry) -> str:
+    cells = (
+        entry.time,
+        entry.after,
+        f"{entry.n:,}",
+        f"{_range(entry.forgot)}, {entry.headline}",
+        _range(entry.gained),
+        percent(entry.accuracy_after),
+        entry.verdict or "",
+    )
+    return f"<tr>{''.join(f'<td>{html.escape(clean(cell, 80))}</td>' for cell in cells)}</tr>"
+
+
+def _range(found: Estimate) -> str:
+    low = percent(found.low).removesuffix(" %")
+    return f"{percent(found.value)} ({low} to {percent(found.high)})"
+
+
+def _chart(entries: list[Entry]) -> str:
+    """Forgetting over the comparisons, in equal steps, as SVG."""
+    top = max(0.01, *(entry.forgot.high for entry in entries))
+    bottom = min(0.0, *(entry.forgot.low for entry in entries))
+    step = (_WIDTH - 2 * _EDGE) / max(1, len(entries) - 1)
+
+    def x(index: int) -> float:
+        return _EDGE + step * index if len(entries) > 1 else _WIDTH / 2
+
+    def y(share: float) -> float:
+        return _EDGE + (_HEIGHT - 2 * _EDGE) * (top - share) / (top - bottom)
+
+    marks = []
+    for index, entry in enumerate(entries):
+        told = html.escape(f"{clean(entry.after, 60)}, {entry.time}: {_range(entry.forgot)}")
+        marks.append(
+            f'<g><title>{told}</title><line x1="{x(index):.1f}" x2="{x(index):.1f}" '
+            f'y1="{y(entry.forgot.low):.1f}" y2="{y(entry.forgot.high):.1f}" '
+            'stroke="currentColor" stroke-width="2" opacity="0.5"/>'
+            f'<circle cx="{x(index):.1f}" cy="{y(entry.forgot.value):.1f}" r="4" '
+            'fill="currentColor"/></g>'
+        )
+    points = " ".join(
+        f"{x(index):.1f},{y(entry.forgot.value):.1f}" for index, entry in enumerate(entries)
+    )
+    ticks = "".join(
+        f'<text x="0" y="{y(share) + 4:.1f}" font-size="12" fill="currentColor">{percent(share)}'
+        f'</text><line x1="{_EDGE}" x2="{_WIDTH}" y1="{y(share):.1f}" y2="{y(share):.1f}" '
+        'stroke="currentColor" opacity="0.2"/>'
+        for share in sorted({bottom, 0.0, top / 2, top})
+    )
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="100%" role="img" '
+        f'aria-label="Forgetting of {len(entries)} checkpoints, oldest first">{ticks}'
+        f'<polyline points="{points}" fill="none" stroke="currentColor" opacity="0.5"/>'
+        f"{''.join(marks)}</svg>"
+    )

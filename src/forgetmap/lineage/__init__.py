@@ -1,0 +1,1 @@
+"""Lineage: forgetting across a whole pipeline of checkpoints, and along one training run."""

@@ -1,0 +1,293 @@
+"""The pipeline file: which checkpoints there are, what each was made from, and where its log is.
+
+A YAML file, checked when it is loaded. Every fault is one line with the file and the line in it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from forgetmap.errors import InputError
+from forgetmap.files import open_binary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    Place = tuple[str | int, ...]
+
+NUMBERS = ("steps", "tokens", "merge_weight", "learning_rate")
+"""What a checkpoint may carry to draw curves over."""
+_MAX_BYTES = 4 * 2**20
+_LONGEST_NAME = 200
+
+
+def _as_tuple(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+Number = Annotated[float | None, Field(allow_inf_nan=False)]
+
+
+class Checkpoint(BaseModel):
+    """One model of the pipeline."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    log: str
+    """Its evaluation log; a relative path starts at the pipeline file's folder."""
+    parents: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
+    """What it was trained or merged from; the first is its main line."""
+    model: str | None = None
+    """Which model to take from a log that holds several."""
+    steps: Number = None
+    tokens: Number = None
+    merge_weight: Number = None
+    learning_rate: Number = None
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The numbers it carries, by name."""
+        found = {name: getattr(self, name) for name in NUMBERS}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+class Pipeline(BaseModel):
+    """Checkpoints and their parents: a graph with one root.
+
+    Example:
+        >>> pipeline = Pipeline.of({
+        ...     "base": Checkpoint(log="a"),
+        ...     "sft": Checkpoint(log="b", parents="base"),
+        ...     "code": Checkpoint(log="c", parents="base"),
+        ...     "merged": Checkpoint(log="d", parents=("sft", "code"))})
+        >>> pipeline.root, pipeline.paths
+        ('base', [('base', 'code'), ('base', 'sft', 'merged')])
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    checkpoints: dict[str, Checkpoint] = Field(min_length=2)
+    task_map: str | None = None
+    """Categories of the tasks, as for `forgetmap compare`."""
+
+    @classmethod
+    def of(cls, checkpoints: dict[str, Checkpoint]) -> Pipeline:
+        """Make a pipeline of checkpoints; a graph that makes no sense is refused."""
+        pipeline = cls(checkpoints=checkpoints)
+        try:
+            _check_graph(pipeline)
+        except _PlacedError as error:
+            raise InputError(str(error)) from error
+        return pipeline
+
+    @classmethod
+    def load(cls, path: str | Path) -> Pipeline:
+        """Load a pipeline file; paths in it start at its folder."""
+        path = Path(path)
+        with open_binary(path) as file:
+            content = file.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise InputError(f"{path}: is larger than {_MAX_BYTES // 2**20} MiB; not a pipeline")
+        try:
+            return _parse(path, content.decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: is not UTF-8 ({error.reason})") from error
+
+    @cached_property
+    def root(self) -> str:
+        """The checkpoint that all others come from."""
+        return next(name for name, found in self.checkpoints.items() if not found.parents)
+
+    @cached_property
+    def order(self) -> list[str]:
+        """The checkpoints, parents first, otherwise as in the file."""
+        return _ordered(self.checkpoints)
+
+    @property
+    def edges(self) -> list[tuple[str, str]]:
+        """Every (parent, child)."""
+        return [(parent, name) for name in self.order for parent in self.checkpoints[name].parents]
+
+    def main_children(self, name: str) -> list[str]:
+        """The checkpoints whose first parent this one is."""
+        return [child for child in self.order if self.checkpoints[child].parents[:1] == (name,)]
+
+    def main_line(self, name: str) -> tuple[str, ...]:
+        """The way from the root to a checkpoint, along first parents."""
+        line = [name]
+        while parents := self.checkpoints[line[-1]].parents:
+            line.append(parents[0])
+        return tuple(reversed(line))
+
+    @cached_property
+    def paths(self) -> list[tuple[str, ...]]:
+        """The main line of every checkpoint that nothing was made from along a main line.
+
+        A leaf that only feeds a merge as its second parent has a path of its own, too.
+        """
+        leaves = [name for name in self.order if not self.main_children(name)]
+        return [self.main_line(name) for name in leaves]
+
+
+def from_run(folder: str | Path) -> Pipeline:
+    """Make a pipeline of one training run: a folder with one log per checkpoint.
+
+    The last number in each name (`checkpoint-500`) is its step; the smallest is the root.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> for name in ("step-20.csv", "step-3.csv", "step-100.csv"):
+        ...     _ = (folder / name).write_text("question,correct\\nq,1\\n")
+        >>> from_run(folder).order
+        ['step-3', 'step-20', 'step-100']
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"--run {folder}: is not a folder; it must hold one log per checkpoint")
+    by_step: dict[int, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            continue
+        found = re.findall(r"\d+", path.stem if path.is_file() else path.name)
+        if not found:
+            raise InputError(f"{path}: the name holds no number; --run orders checkpoints by it")
+        step = int(found[-1])
+        if step in by_step:
+            raise InputError(f"{path}: has the same number as {by_step[step].name}; rename one")
+        by_step[step] = path
+    if len(by_step) < 2:
+        raise InputError(f"--run {folder}: holds {len(by_step)} logs; a run needs two or more")
+    checkpoints: dict[str, Checkpoint] = {}
+    for step, path in sorted(by_step.items()):
+        name = path.stem if path.is_file() else path.name
+        parents = tuple(checkpoints)[-1:]
+        checkpoints[name] = Checkpoint(log=str(path), parents=parents, steps=step)
+    return Pipeline.of(checkpoints)
+
+
+class _PlacedError(ValueError):
+    """A fault, and where in the file it stands."""
+
+    def __init__(self, place: Place, text: str) -> None:
+        super().__init__(text)
+        self.place = place
+
+
+def _parse(path: Path, text: str) -> Pipeline:
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        _refuse_duplicates(path, node)
+        content = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        reason = getattr(error, "problem", None) or " ".join(str(error).split())[:120]
+        raise InputError(f"{path}{line}: is not YAML ({reason})") from error
+    try:
+        pipeline = Pipeline.model_validate(content)
+        _check_graph(pipeline)
+        return _located(path, pipeline)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = tuple(first["loc"])
+        where = ".".join(str(part) for part in place) or "the top"
+        hint = ""
+        if first["type"] == "extra_forbidden":
+            known = Checkpoint if place[0] == "checkpoints" else Pipeline
+            hint = _nearest(str(place[-1]), known.model_fields)
+        reason = f"at {where}, {first['msg']}{hint}"
+        raise InputError(f"{path}:{_line(node, place)}: {reason}") from error
+    except _PlacedError as error:
+        raise InputError(f"{path}:{_line(node, error.place)}: {error}") from error
+
+
+def _refuse_duplicates(path: Path, node: yaml.Node | None) -> None:
+    """A key that stands twice would silently win over the first."""
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    line = key.start_mark.line + 1
+                    raise InputError(f"{path}:{line}: {key.value!r} stands twice; name it once")
+                seen.add(key.value)
+            _refuse_duplicates(path, value)
+
+
+def _check_graph(pipeline: Pipeline) -> None:
+    checkpoints = pipeline.checkpoints
+    for name, found in checkpoints.items():
+        if not name.strip() or len(name) > _LONGEST_NAME:
+            text = f"a checkpoint's name must have 1 to {_LONGEST_NAME} characters"
+            raise _PlacedError(("checkpoints", name), text)
+        for number, parent in enumerate(found.parents):
+            place = ("checkpoints", name, "parents", number)
+            if parent not in checkpoints:
+                text = f"checkpoint {name} has the unknown parent {parent!r}"
+                raise _PlacedError(place, text + _nearest(parent, checkpoints))
+            if parent in found.parents[:number]:
+                raise _PlacedError(place, f"checkpoint {name} names its parent {parent} twice")
+    roots = [name for name, found in checkpoints.items() if not found.parents]
+    ordered = set(_ordered(checkpoints))
+    if cyclic := [name for name in checkpoints if name not in ordered]:
+        text = f"the parents of {', '.join(cyclic[:5])} form a cycle; a checkpoint cannot come "
+        raise _PlacedError(("checkpoints", cyclic[0], "parents"), text + "from itself")
+    if len(roots) != 1:
+        text = f"{', '.join(roots[:5])} have no parents; exactly one checkpoint must be the root"
+        raise _PlacedError(("checkpoints", roots[1]), text)
+
+
+def _ordered(checkpoints: dict[str, Checkpoint]) -> list[str]:
+    """Parents first; what is part of a cycle, or comes from one, is left out."""
+    done: dict[str, None] = {}
+    waiting = list(checkpoints)
+    while ready := [n for n in waiting if all(p in done for p in checkpoints[n].parents)]:
+        done |= dict.fromkeys(ready)
+        waiting = [name for name in waiting if name not in done]
+    return list(done)
+
+
+def _located(path: Path, pipeline: Pipeline) -> Pipeline:
+    """Turn relative paths into paths from here, and refuse logs that are not there."""
+    located = {}
+    for name, found in pipeline.checkpoints.items():
+        log = path.parent / found.log
+        if not log.exists():
+            text = f"checkpoint {name}: the log {log} is not there; paths start at {path.parent}/"
+            raise _PlacedError(("checkpoints", name, "log"), text)
+        located[name] = found.model_copy(update={"log": str(log)})
+    task_map = pipeline.task_map
+    if task_map is not None and (path.parent / task_map).is_file():
+        task_map = str(path.parent / task_map)
+    return pipeline.model_copy(update={"checkpoints": located, "task_map": task_map})
+
+
+def _line(node: yaml.Node | None, place: Sequence[str | int]) -> int:
+    """The line of a value in the YAML text, as near as it can be told."""
+    for part in place:
+        found = None
+        if isinstance(node, yaml.MappingNode):
+            found = next((value for key, value in node.value if key.value == str(part)), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            found = node.value[part] if part < len(node.value) else None
+        if found is None:
+            break
+        node = found
+    return int(node.start_mark.line) + 1 if node is not None else 1
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    if found := difflib.get_close_matches(name, names, n=1, cutoff=0.4):
+        return f"; did you mean {found[0]!r}?"
+    return f"; known are {', '.join(names[:12])}{', ...' * (len(names) > 12)}"

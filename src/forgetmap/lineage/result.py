@@ -1,0 +1,266 @@
+"""Lineage: the result, and its public JSON contract (docs/reference/pipeline.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+import forgetmap
+from forgetmap.files import write_text
+from forgetmap.lineage.lives import Kind
+from forgetmap.map import Estimate, ForgettingMap, Headline, percent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINEAGE_SCHEMA_VERSION = 1
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Node(_Model):
+    """One checkpoint."""
+
+    name: str
+    parents: list[str]
+    log: str
+    model: str
+    harness: str
+    numbers: dict[str, float]
+    items: int
+    """Items with a score."""
+    missing: int
+    """Items that other checkpoints have and this one lacks, or has without a score."""
+    known: int
+    """Items known by the majority rule."""
+
+
+class Comparison(_Model):
+    """Two checkpoints and the map between them."""
+
+    before: str
+    after: str
+    edge: bool
+    """`before` is a parent of `after`."""
+    against_root: bool
+    """`before` is the root."""
+    map: ForgettingMap
+
+
+class Item(_Model):
+    """One item, to find it again."""
+
+    number: int
+    """Its place in this result; life-lines.csv has the same."""
+    task: str
+    item: str
+    item_ref: str | None
+
+
+class TracedItem(Item):
+    """An item and its life along a path."""
+
+    states: str
+    """One sign per stage: 1 known, 0 not known, ? missing."""
+    first_learned: str | None
+    first_lost: str | None
+    times_forgotten: int
+    times_flipped: int
+
+
+class Fate(_Model):
+    """A life line: items of one kind that were lost and learned at the same stages."""
+
+    kind: Kind
+    lost_at: str | None
+    """Stage at which the items were first lost."""
+    learned_at: str | None
+    """Stage at which they were last learned, or recovered."""
+    count: int
+
+
+class LifeLines(_Model):
+    """What became of the items on one path."""
+
+    path: list[str]
+    items: int
+    counts: dict[Kind, int]
+    fates: list[Fate]
+    groups: dict[str, dict[Kind, int]]
+    """Counts by category (by task, without a task map)."""
+    listed: dict[Kind, list[TracedItem]]
+    """Items of the kinds that changed, at most `Settings.listed` of each."""
+
+
+class WorstStage(_Model):
+    """Where on a path a group lost most."""
+
+    group: str
+    before: str
+    after: str
+    forgetting: Estimate
+    headline: Headline
+    lost: float
+    """Items of the group lost at this stage (mean over pairings of repeats)."""
+    lost_on_path: float
+    """The same, over all stages of the path."""
+    clear: bool
+    """The interval lies above those of all other stages."""
+
+
+class MergePart(_Model):
+    """Items that the same parents knew."""
+
+    known_to: list[str]
+    items: int
+    kept: int
+    """Known after merging too; for items that no parent knew, known only by merging."""
+    share: Estimate
+    """kept / items."""
+
+
+class MergedItem(Item):
+    """An item that was lost by merging."""
+
+    known_to: list[str]
+
+
+class Merge(_Model):
+    """What a merge kept of its parents."""
+
+    name: str
+    parents: list[str]
+    items: int
+    """Items with a score in the merge and in all its parents."""
+    incomplete: int
+    parts: list[MergePart]
+    lost: int
+    """Known to a parent, not known after merging."""
+    new: int
+    """Known to no parent, known after merging."""
+    groups: dict[str, int]
+    """Items lost by merging, by category (by task, without a task map)."""
+    listed: list[MergedItem]
+
+
+class DosePoint(_Model):
+    """One checkpoint on a dose curve."""
+
+    checkpoint: str
+    dose: float
+    kept: Estimate | None
+    """Of what the origin knew."""
+    gained: Estimate | None
+    """Of what the origin did not know."""
+
+
+class DoseCurve(_Model):
+    """Old knowledge kept and new knowledge gained against a number."""
+
+    number: str
+    origin: str
+    form: Literal["run", "sweep"]
+    """`run`: checkpoints that follow each other; `sweep`: alternatives side by side."""
+    points: list[DosePoint]
+
+
+class Moment(_Model):
+    """One checkpoint of a run."""
+
+    checkpoint: str
+    dose: float | None
+    accuracy: float
+    forgotten: Estimate
+    """Against the run's first checkpoint, by the headline estimator."""
+    gained: Estimate
+    headline: Headline
+    lost_before: int
+    """Items that were lost at some earlier stage of the run."""
+    recovered: Estimate | None
+    """Share of these that are known here."""
+
+
+class Run(_Model):
+    """A path as a training run: curves, and forgetting events."""
+
+    path: list[str]
+    number: str | None
+    """What the doses are; None where the checkpoints carry none in common."""
+    moments: list[Moment]
+    times_forgotten: dict[int, int]
+    """How often forgotten -> number of items; complete items only."""
+    most_forgotten: list[TracedItem]
+
+
+class Settings(_Model):
+    """How it was computed."""
+
+    task_map: str | None
+    threshold: float
+    margin: float
+    draws: int
+    seed: int
+    listed: int
+    majority: str = "an item is known where more than half of its scored runs are right"
+
+
+class Lineage(_Model):
+    """Forgetting across a pipeline.
+
+    Example:
+        >>> Lineage.model_fields["schema_version"].default
+        1
+    """
+
+    schema_version: int = LINEAGE_SCHEMA_VERSION
+    forgetmap_version: str = forgetmap.__version__
+    root: str
+    nodes: list[Node]
+    comparisons: list[Comparison]
+    life_lines: list[LifeLines]
+    worst_stages: dict[str, list[WorstStage]]
+    """By the last checkpoint of a path."""
+    merges: list[Merge]
+    dose_curves: list[DoseCurve]
+    runs: list[Run]
+    settings: Settings
+    warnings: list[str] = Field(default_factory=list)
+
+    def comparison(self, before: str, after: str) -> ForgettingMap:
+        """The map between two checkpoints; KeyError where it was not made."""
+        for found in self.comparisons:
+            if (found.before, found.after) == (before, after):
+                return found.map
+        raise KeyError((before, after))
+
+    def node(self, name: str) -> Node:
+        """A checkpoint by name."""
+        return next(found for found in self.nodes if found.name == name)
+
+    def to_json(self) -> str:
+        """The lineage in the public JSON contract."""
+        return self.model_dump_json(indent=1)
+
+    def write(self, path: str | Path) -> None:
+        """Write the JSON, atomically."""
+        write_text(path, self.to_json() + "\n")
+
+    def headline(self) -> str:
+        """The answer in one sentence: the end that forgot most, and the stage that lost most."""
+        against = [found for found in self.comparisons if found.against_root]
+        worst = max(against, key=lambda found: found.map.total.forgot.value)
+        edges = [found for found in self.comparisons if found.edge]
+        stage = max(edges, key=lambda found: found.map.total.forgot.value)
+        forgot, lost = worst.map.total.forgot, stage.map.total.forgot
+        return (
+            f"{worst.after} forgot most of what {self.root} knew: {_interval(forgot)}; "
+            f"the stage that lost most is {stage.before} -> {stage.after}: {_interval(lost)}"
+        )
+
+
+def _interval(found: Estimate) -> str:
+    low, high = (percent(end).removesuffix(" %") for end in (found.low, found.high))
+    return f"{percent(found.value)} ({low} to {high})"

@@ -1,0 +1,307 @@
+"""gate.yaml: what a checkpoint must keep, read strictly; a typo is refused with its line."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from forgetmap.causes import CAUSES
+from forgetmap.errors import InputError
+from forgetmap.files import open_binary
+from forgetmap.readers.common import brief
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forgetmap.map import ForgettingMap
+
+Tier = Literal["block", "warn"]
+Action = Literal["pass", "warn", "block", "withhold"]
+MEASURES = ("forgetting", "raw", "latent", "excess", "soft", "drop")
+"""What a limit may bound: forgetting by the headline or a named estimator, or lost accuracy."""
+_CAUSE = "cause:"
+_GROUPS = ("category", "task")
+_MOST_BYTES = 1_000_000
+EVERY = "*"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Require(_Strict):
+    """What must be true of a comparison before any limit is looked at."""
+
+    items: int = Field(default=20, ge=1)
+    """Fewest items in a cell that has a limit."""
+    coverage: float = Field(default=0.0, ge=0, le=1)
+    """Least share of the items of either log that could be compared."""
+    identity: Literal["content", "index"] = "index"
+    """`content`: refuse items that were paired by their number only."""
+    confounds: Literal["any"] | list[str] = "any"
+    """Settings that may differ between the two runs."""
+
+
+class Limit(_Strict):
+    """A limit for one cell or a kind of cells."""
+
+    where: str = "total"
+    """`total`, `macro`, `category:NAME`, `task:NAME`, or every one: `category:*`, `task:*`."""
+    measure: str = "forgetting"
+    """One of `MEASURES`, or `cause:NAME`: raw forgetting by that cause alone."""
+    max: float | None = Field(default=None, ge=0, le=1)
+    """As a share of all items."""
+    max_relative: float | None = Field(default=None, ge=0, le=1)
+    """As a share of what was right before; with `max` too, the stricter one counts."""
+    tier: Tier = "block"
+    alpha: float | None = Field(default=None, gt=0, le=0.5)
+    """Own chance of a false alarm, outside the correction."""
+    undecided: Action | None = None
+    missing: Action | None = None
+
+    @field_validator("where")
+    @classmethod
+    def _known_place(cls, value: str) -> str:
+        group, _, name = value.partition(":")
+        if value in ("total", "macro") or (group in _GROUPS and name):
+            return value
+        raise ValueError(
+            f"{value!r:.60} is no place; write total, macro, category:NAME or task:NAME"
+            f"{_meant(group, ('total', 'macro', 'category:*', 'task:*'))}"
+        )
+
+    @field_validator("measure")
+    @classmethod
+    def _known_measure(cls, value: str) -> str:
+        known = (*MEASURES, *(f"{_CAUSE}{name}" for name in CAUSES))
+        if value in known:
+            return value
+        raise ValueError(f"{value!r:.60} is no measure{_meant(value, known)}")
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if self.max is None and self.max_relative is None:
+            raise ValueError("a limit needs max or max_relative")
+        return self
+
+    @property
+    def cause(self) -> str | None:
+        """The cause that is limited, where one is."""
+        return self.measure.removeprefix(_CAUSE) if self.measure.startswith(_CAUSE) else None
+
+    @property
+    def every(self) -> bool:
+        """Whether the limit is for every cell of a kind."""
+        return self.where.endswith(f":{EVERY}")
+
+
+class Policy(_Strict):
+    """A whole policy.
+
+    Example:
+        >>> policy = Policy(limits=[{"where": "total", "measure": "raw", "max": 0.1}])
+        >>> policy.alpha, policy.limits[0].tier
+        (0.025, 'block')
+    """
+
+    version: Literal[1] = 1
+    alpha: float = Field(default=0.025, gt=0, le=0.5)
+    """Chance that noise alone breaks any limit of a tier; 0.025 is one end of a 95 % interval."""
+    correction: Literal["holm", "none"] = "holm"
+    undecided: Action = "warn"
+    """What it means that the data cannot tell on which side of its limit a value lies."""
+    missing: Action = "withhold"
+    """What it means that a cell or an estimator is not in the map."""
+    require: Require = Require()
+    limits: list[Limit] = Field(min_length=1)
+
+    @property
+    def needs_causes(self) -> bool:
+        """Whether a limit bounds a cause, so that the text of the logs must be read."""
+        return any(limit.cause for limit in self.limits)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Policy:
+        """Read a policy file; what is wrong with it is said with its line."""
+        path = Path(path)
+        with open_binary(path) as file:
+            raw = file.read(_MOST_BYTES + 1)
+        if len(raw) > _MOST_BYTES:
+            raise InputError(f"{path}: is larger than 1 MB; this is not a gate policy")
+        try:
+            text = raw.decode("utf-8-sig")
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            _refuse_tricks(path, node)
+            content = yaml.safe_load(text)
+        except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{path}{_mark(error)}: is not YAML ({brief(error)})") from error
+        if not isinstance(content, dict):
+            raise InputError(f"{path}:1: a policy is made of keys such as alpha and limits")
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            raise InputError(_explained(path, node, error)) from error
+
+
+def write_policy(result: ForgettingMap) -> str:
+    """A sensible policy for maps like this one, as YAML with comments.
+
+    Made from a comparison you accept: later ones may forget as much as its upper bounds, not
+    more. Accuracy may fall by the map's margin, or by the smallest change such a comparison can
+    show where that is larger. Tasks only warn.
+
+    Example:
+        >>> import forgetmap
+        >>> text = write_policy(forgetmap.demo())
+        >>> Policy.model_validate(yaml.safe_load(text)).limits[0].where
+        'total'
+    """
+    cell = result.total
+    most = _up(max(result.settings.margin, cell.forgot.high))
+    seen = _up(max(result.settings.margin, cell.mde))
+    limits = [
+        f"  - {{where: total, measure: forgetting, max: {most:g}}}",
+        f"  - {{where: total, measure: drop, max: {seen:g}}}",
+    ]
+    if len(result.categories) > 1:
+        most = _up(max(found.forgot.high for found in result.categories.values()))
+        limits.append(f'  - {{where: "category:*", measure: forgetting, max: {most:g}}}')
+    if len(result.tasks) > 1:
+        most = _up(max(found.forgot.high for found in result.tasks.values()))
+        limits.append(f'  - {{where: "task:*", measure: forgetting, max: {most:g}, tier: warn}}')
+    if cell.causes is not None:
+        limits += [
+            f'  - {{where: total, measure: "cause:{name}", max: 0.02, tier: warn}}'
+            for name in ("format", "refused", "truncated")
+        ]
+    covered = min(
+        cell.n / max(1, count)
+        for count in (result.coverage.items_before, result.coverage.items_after)
+    )
+    allowed = yaml.safe_dump(
+        sorted({setting_name(found.setting) for found in result.confounds}),
+        default_flow_style=True,
+        width=10_000,
+        allow_unicode=False,
+    ).strip()
+    return "\n".join(
+        [
+            "# What a checkpoint must keep. Keys: docs/reference/policy.md",
+            "version: 1",
+            "alpha: 0.025         # chance that noise alone breaks any limit of a tier",
+            "correction: holm",
+            "undecided: warn      # pass, warn, block or withhold",
+            "missing: withhold",
+            "require:",
+            f"  items: {min(100, max(20, min(found.n for found in result.tasks.values())))}",
+            f"  coverage: {int(95 * covered) / 100:g}",
+            f"  confounds: {allowed}  # settings that may differ between the runs",
+            "limits:",
+            *limits,
+            "",
+        ]
+    )
+
+
+def setting_name(setting: str) -> str:
+    """The name of a confound without the tasks it is told for.
+
+    Example:
+        >>> setting_name("few-shot examples (arc, mmlu)")
+        'few-shot examples'
+    """
+    return setting.partition(" (")[0]
+
+
+def _up(share: float) -> float:
+    """The next half percent, which people can read."""
+    return max(1, -(-round(share * 1000) // 5)) * 5 / 1000
+
+
+# --- where in the file ----------------------------------------------------------------------------
+
+
+def _refuse_tricks(path: Path, node: yaml.Node | None) -> None:
+    """Refuse a key that stands twice, of which YAML would drop one in silence, and aliases."""
+    seen: set[int] = set()
+    for mapping in _nodes(node):
+        if id(mapping) in seen:
+            raise InputError(f"{path}:{_line(mapping)}: YAML aliases are not used in a policy")
+        seen.add(id(mapping))
+        if isinstance(mapping, yaml.MappingNode):
+            names = [key.value for key, _ in mapping.value]
+            for key, _ in mapping.value:
+                if not isinstance(key, yaml.ScalarNode):
+                    raise InputError(f"{path}:{_line(key)}: a key must be a word")
+                if names.count(key.value) > 1:
+                    raise InputError(f"{path}:{_line(key)}: {key.value!r:.60} stands twice")
+
+
+def _nodes(node: yaml.Node | None) -> Iterator[yaml.Node]:
+    todo = [node] if node is not None else []
+    limit = _MOST_BYTES
+    while todo and limit:  # an alias can make a loop
+        limit -= 1
+        found = todo.pop()
+        if isinstance(found, yaml.CollectionNode):
+            yield found
+        if isinstance(found, yaml.MappingNode):
+            todo += [value for _, value in found.value]
+        elif isinstance(found, yaml.SequenceNode):
+            todo += found.value
+
+
+def _explained(path: Path, node: yaml.Node | None, error: ValidationError) -> str:
+    """The first fault in one line: the file, the line, what is wrong, what may have been meant."""
+    first = error.errors()[0]
+    unknown = first["type"] == "extra_forbidden"
+    place, key = _find(node, first["loc"])
+    where = f"{path}:{place}"
+    name = ".".join(str(part) for part in first["loc"])
+    if unknown:
+        known = tuple(_model_at(first["loc"]).model_fields)
+        return f"{where}: unknown key {key!r:.60}{_meant(key, known)}"
+    told = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {name or 'the policy'}: {told}"
+
+
+def _find(node: yaml.Node | None, loc: tuple[int | str, ...]) -> tuple[int, str]:
+    """The line of a place in the file, and the last key on the way to it."""
+    line, key = _line(node), ""
+    for part in loc:
+        if isinstance(node, yaml.MappingNode):
+            pair = next((pair for pair in node.value if pair[0].value == str(part)), None)
+            if pair is None:
+                break
+            line, key, node = _line(pair[0]), str(part), pair[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            if part >= len(node.value):
+                break
+            node = node.value[part]
+            line = _line(node)
+    return line, key
+
+
+def _model_at(loc: tuple[int | str, ...]) -> type[BaseModel]:
+    inner: dict[str, type[BaseModel]] = {"limits": Limit, "require": Require}
+    return inner.get(str(loc[0]), Policy) if len(loc) > 1 else Policy
+
+
+def _line(node: yaml.Node | None) -> int:
+    return 1 if node is None else int(node.start_mark.line) + 1
+
+
+def _mark(error: Exception) -> str:
+    found: Any = getattr(error, "problem_mark", None)
+    return f":{found.line + 1}" if found is not None else ""
+
+
+def _meant(word: str, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(word, known, 1, cutoff=0.5)
+    return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(known)}"

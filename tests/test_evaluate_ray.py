@@ -1,0 +1,87 @@
+"""Runs on a real Ray cluster on this machine, with a worker killed in the middle."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra `eval`")
+ray = pytest.importorskip("ray", reason="needs the extra `ray`")
+
+from conftest import ROOT
+from forgetmap.errors import InputError
+from forgetmap.evaluate.executor import OnRay
+from forgetmap.evaluate.models import Running
+from forgetmap.evaluate.run import evaluate
+from test_evaluate import content, quiz, suite
+from tiny_model import make_tiny_model
+
+pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.filterwarnings("ignore")]
+HOW = Running(batch=8)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    paths = f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        runtime_env={"env_vars": {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}},
+    )
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return str(make_tiny_model(tmp_path_factory.mktemp("models") / "tiny"))
+
+
+def test_a_cluster_gives_the_results_of_one_process(cluster, tiny, tmp_path):
+    alone = evaluate(tiny, suite(), tmp_path / "alone", running=HOW)
+    spread = evaluate(
+        tiny, suite(), tmp_path / "ray", running=HOW, work=OnRay(tiny, HOW, workers=2)
+    )
+    assert spread.evaluated == 80
+    assert content(spread.samples) == content(alone.samples)
+    again = evaluate(tiny, suite(), tmp_path / "ray", running=HOW, work=OnRay(tiny, HOW, workers=2))
+    assert again.evaluated == 0
+
+
+def test_a_worker_that_is_killed_is_replaced(cluster, tiny, tmp_path):
+    questions = quiz(600)
+    killed = []
+
+    def kill_one(done, total):
+        if done and not killed:
+            from ray.util.state import list_actors
+
+            alive = [a for a in list_actors(detail=True) if a.state == "ALIVE" and a.pid]
+            killed.append(alive[0].pid)
+            os.kill(alive[0].pid, signal.SIGKILL)
+
+    done = evaluate(
+        tiny,
+        suite(questions),
+        tmp_path / "ray",
+        running=HOW,
+        work=OnRay(tiny, HOW, workers=2),
+        progress=kill_one,
+    )
+    assert killed
+    alone = evaluate(tiny, suite(questions), tmp_path / "alone", running=HOW)
+    assert content(done.samples) == content(alone.samples)
+
+
+def test_what_a_worker_cannot_do_is_one_clear_line(cluster, tiny, tmp_path):
+    with pytest.raises(InputError, match="no CUDA device"):
+        evaluate(
+            tiny,
+            suite(quiz(3)),
+            tmp_path,
+            running=HOW,
+            work=OnRay(tiny, Running(device="cuda", batch=8), workers=1),
+        )
