@@ -396,14 +396,22 @@ def test_tasks_of_lm_eval_become_questions(lm_eval_tasks):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_unknown_tasks_and_folders_of_lm_eval_are_one_line(lm_eval_tasks):
-    with pytest.raises(InputError, match="no task or group 'no_such_task'"):
-        load(f"lm-eval:no_such_task@{lm_eval_tasks}")
+def test_missing_folders_and_data_of_lm_eval_are_one_line(lm_eval_tasks):
     with pytest.raises(InputError, match="no such folder"):
         load(f"lm-eval:my_choice@{lm_eval_tasks}/none")
+    with pytest.raises(InputError, match="name a task or group"):
+        load("lm-eval:,")
     (lm_eval_tasks / "test.jsonl").unlink()
-    with pytest.raises(InputError, match="my_choice cannot be loaded"):
+    with pytest.raises(InputError, match="my_choice cannot be loaded") as caught:
         load(f"lm-eval:my_choice@{lm_eval_tasks}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow  # lm-eval reads its 14,000 task files to know its own tasks
+@pytest.mark.filterwarnings("ignore")
+def test_unknown_tasks_of_lm_eval_are_named(lm_eval_tasks):
+    with pytest.raises(InputError, match="no task or group 'no_such_task'"):
+        load(f"lm-eval:no_such_task@{lm_eval_tasks}")
 
 
 # --- post-forget ----------------------------------------------------------------------------------

@@ -15,7 +15,9 @@ import hashlib
 import html
 import os
 import re
+import uuid
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from forgetmap.comparison import compare
 from forgetmap.errors import InputError
-from forgetmap.files import lines, open_binary, replacing, write_text
+from forgetmap.files import lines, open_binary, write_text
 from forgetmap.map import Estimate, percent
 from forgetmap.readers import ReadOptions, read
 from forgetmap.samples import Samples
@@ -119,30 +121,38 @@ def save_baseline(
     samples = read(log, how).only(model)
     for folder in (home / "objects", home / "names"):
         _make_folder(folder)
-    with replacing(home / "objects" / f".{name}.new") as temporary:
-        samples.write(temporary)
-        digest = _digest(temporary)
-        _keep(temporary, _object(home, digest))
-    (home / "objects" / f".{name}.new").unlink(missing_ok=True)
-    label = home / "names" / f"{name}.json"
-    if label.exists():
-        known = _read_label(home, name)
-        if known.sha256 != digest:
-            raise InputError(
-                f"baseline {name}: is frozen with other content (sha256 {known.sha256[:12]}); "
-                "save this log under another name"
-            )
-        return known
-    kept = Baseline(
-        name=name,
-        sha256=digest,
-        saved=_now(),
-        model=samples.model or samples.models[0],
-        harness=samples.meta.harness,
-        samples=len(samples),
-    )
-    write_text(label, kept.model_dump_json(indent=2) + "\n")
-    return kept
+    fresh = home / "objects" / f".{uuid.uuid4().hex}.new"
+    try:
+        samples.write(fresh)
+        kept = Baseline(
+            name=name,
+            sha256=_digest(fresh),
+            saved=_now(),
+            model=samples.model or samples.models[0],
+            harness=samples.meta.harness,
+            samples=len(samples),
+        )
+        return _freeze(home, kept, fresh)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _freeze(home: Path, kept: Baseline, fresh: Path) -> Baseline:
+    """Give the content its name; first the object, then the label, which makes it count."""
+    label = home / "names" / f"{kept.name}.json"
+    known = _read_label(home, kept.name) if label.exists() else None
+    if known and known.sha256 != kept.sha256:
+        raise InputError(
+            f"baseline {kept.name}: is frozen with other content (sha256 {known.sha256[:12]}); "
+            "save this log under another name"
+        )
+    target = _object(home, kept.sha256)
+    if not target.is_file() or _digest(target) != kept.sha256:  # damage is mended by the same log
+        fresh.chmod(0o444)
+        fresh.replace(target)
+    if known is None:
+        write_text(label, kept.model_dump_json(indent=2) + "\n")
+    return known or kept
 
 
 def open_baseline(name: str, store: str | Path = STORE) -> tuple[Baseline, Samples]:
@@ -233,15 +243,6 @@ def _object(store: Path, digest: str) -> Path:
     return store / "objects" / f"{digest}.parquet"
 
 
-def _keep(temporary: Path, target: Path) -> None:
-    """Put a file under its final name; what is there already has the same bytes, or is replaced."""
-    if target.exists() and _digest(target) == target.stem:
-        return
-    with replacing(target) as copy:
-        copy.write_bytes(temporary.read_bytes())
-    target.chmod(0o444)
-
-
 def _make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -279,7 +280,10 @@ def _verify(kept: Baseline, path: Path) -> None:
 
 def _digest(path: Path) -> str:
     with open_binary(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.sha256()
+        for part in iter(partial(file.read, 2**20), b""):
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def _append(path: Path, entry: Entry) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -15,8 +15,6 @@ from typer.core import TyperGroup
 from forgetmap.cli_tools import Json, Quiet, check_outputs, clear_errors, progress, write_json
 
 if TYPE_CHECKING:
-    from click import Context
-
     from forgetmap.gate import Judgement
     from forgetmap.map import ForgettingMap
 
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 class _CheckByDefault(TyperGroup):
     """`gate MAP.json` means `gate check MAP.json`."""
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the name of the command where it was left out."""
         if args and args[0] not in (*self.commands, *ctx.help_option_names):
             args = ["check", *args]
@@ -274,7 +272,7 @@ def show_judgement(judgement: Judgement, *, quiet: bool = False) -> None:
     if not quiet:
         gate_output.print_judgement(judgement, terminal.console())
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        for line in gate_output.annotations(judgement):
+        for line in gate_output.to_annotations(judgement):
             typer.echo(line, err=quiet)
 
 

@@ -139,14 +139,14 @@ def _xml(text: str) -> str:
     return _NOT_XML.sub("", clean(text, 400))
 
 
-def annotations(judgement: Judgement) -> Iterator[str]:
+def to_annotations(judgement: Judgement) -> Iterator[str]:
     """Workflow commands that GitHub shows beside the change.
 
     Example:
         >>> import forgetmap
         >>> from forgetmap.gate import judge
         >>> from forgetmap.policy import Policy
-        >>> list(annotations(judge(forgetmap.demo(), Policy(limits=[{"max": 0}]))))[0][:38]
+        >>> list(to_annotations(judge(forgetmap.demo(), Policy(limits=[{"max": 0}]))))[0][:38]
         '::error title=forgetmap BLOCK::total: '
     """
     told: list[tuple[Verdict, str]] = [("WITHHELD", text) for text in judgement.obstacles]

@@ -112,11 +112,26 @@ def _trust(result: ForgettingMap) -> list[str]:
         raw += f"; truly lost, given guessing, {percent(low)} to {percent(high)}"
     lines.append(raw)
     lines.append(f"smallest net change this could have shown: {percent(cell.mde)}")
+    lines += _why(cell)
     lines += [
         f"confound: {clean(found.setting)} differs: {_setting(found.before)} / "
         f"{_setting(found.after)}"
         for found in result.confounds
     ]
+    return lines
+
+
+def _why(cell: Cell) -> list[str]:
+    """Why items were lost, where the text was read."""
+    lines = []
+    if cell.causes and cell.without:
+        listed = ", ".join(
+            f"{name} {count:,} (raw {percent(cell.without[name].value)} without it)"
+            for name, count in cell.causes.items()
+        )
+        lines.append(f"lost by cause: {listed}")
+    if cell.churn:
+        lines.append(f"churn: {cell.churn:,} items went from one wrong answer to another")
     return lines
 
 

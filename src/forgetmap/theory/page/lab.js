@@ -217,7 +217,7 @@ const geometric = (count, low, high) =>
   spaced(count, Math.log(low), Math.log(high)).map(Math.exp);
 
 const TIMES = geometric(61, 0.1, 1000);
-const DRIFT_TIMES = spaced(61, 0, 1).map((part) => 60 * part * part);
+const DRIFT_TIMES = spaced(41, 0, 1).map((part) => 60 * part * part);
 const WEIGHTS = spaced(99, 0.01, 0.99);
 const TEMPERATURES = geometric(61, 0.1, 10);
 const SYNCS = [1, 5, 20];
