@@ -200,6 +200,7 @@ def test_a_damaged_part_is_done_again(tiny):
 
 
 class FakeJudge:
+    version = "fake, prompts 1"
     model = "fake"
 
     def __init__(self, *values):
@@ -213,17 +214,17 @@ class FakeJudge:
 
 def test_judge_metrics_need_a_judge_and_failures_are_asked_again(tiny):
     judge = FakeJudge(Value(0.0), Value(None, "judge_failed"), Value(0.5))
-    run(tiny, judge=judge)
+    run(tiny, judge=judge, rejudge=0)
     found = {row["item_ref"]: row for row in rows(tiny) if row["metric"] == "coherence"}
     assert found["a"]["score"] == 0.0  # a true zero stays
     assert (found["b"]["score"], found["b"]["status"]) == (None, "judge_failed")
-    run(tiny, judge=judge)
+    run(tiny, judge=judge, rejudge=0)
     assert judge.asked == 2
     judge.values = (Value(0.0), Value(1.0), Value(0.5))
-    run(tiny, judge=judge)
-    run(tiny, judge=judge)
+    run(tiny, judge=judge, rejudge=0)
+    run(tiny, judge=judge, rejudge=0)
     assert judge.asked == 3
-    assert Samples.read(tiny / "out.parquet").meta.settings["answers"]["judge"] == "fake"
+    assert Samples.read(tiny / "out.parquet").meta.settings["answers"]["judge"] == "fake, prompts 1"
 
 
 @pytest.mark.parametrize(
@@ -375,7 +376,8 @@ def test_the_command_tells_what_the_judge_has_cost(tiny, monkeypatch):
     done = CliRunner().invoke(
         app(),
         ["score", str(tiny / "answers"), "--out", str(tiny / "o.parquet"),
-         "--manifest", str(tiny / "tiny.yaml"), "--judge", "http://localhost:1/v1#small"],
+         "--manifest", str(tiny / "tiny.yaml"), "--judge", "http://localhost:1/v1#small",
+         "--rejudge", "0"],
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert asked == [("http://localhost:1/v1", "small", "coherence")]

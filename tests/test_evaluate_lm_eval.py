@@ -7,7 +7,9 @@ import json
 import pytest
 
 pytest.importorskip("torch", reason="needs the extra `eval`")
-lm_eval = pytest.importorskip("lm_eval", reason="needs the extra `eval`")
+pytest.importorskip("lm_eval", reason="needs the extra `eval`")
+
+import lm_eval
 
 from test_evaluate import quiz
 from tiny_model import make_tiny_model
@@ -52,7 +54,7 @@ def results(model, folder):
     found = lm_eval.simple_evaluate(
         model=model,
         tasks=["toy"],
-        task_manager=TaskManager(include_path=str(folder)),
+        task_manager=TaskManager(include_path=str(folder), include_defaults=False),
         bootstrap_iters=0,
     )
     samples = sorted(found["samples"]["toy"], key=lambda sample: sample["doc_id"])

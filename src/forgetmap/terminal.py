@@ -126,8 +126,9 @@ def _why(cell: Cell) -> list[str]:
     lines = []
     if cell.causes and cell.without:
         listed = ", ".join(
-            f"{name} {count:,} (raw {percent(cell.without[name].value)} without it)"
+            f"{clean(name, 40)} {count:,} (raw {percent(cell.without[name].value)} without it)"
             for name, count in cell.causes.items()
+            if name in cell.without
         )
         lines.append(f"lost by cause: {listed}")
     if cell.churn:

@@ -83,6 +83,18 @@ def score(
             "judge; without it they are left out and listed.",
         ),
     ] = None,
+    judge_price: Annotated[
+        str | None,
+        typer.Option(metavar="IN,OUT", help="Price of a million tokens in and out, for the cost."),
+    ] = None,
+    judge_failures: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="Judgements that may fail before the run stops."),
+    ] = 0.01,
+    rejudge: Annotated[
+        int,
+        typer.Option(help="Answers of each judged metric to judge twice, to see how steady it is."),
+    ] = 20,
     quiet: Quiet = False,
 ) -> None:
     """Score stored answers: one row per item and metric, ready for `forgetmap drift`.
@@ -102,9 +114,15 @@ def score(
         if out.suffix != ".parquet":
             raise InputError(f"--out {out}: the name must end in .parquet")
         check_outputs([out], [responses])
-        asked = _judge(judge, out) if judge else None
+        asked = _judge(judge, out, judge_price, judge_failures) if judge else None
         scored = score_responses(
-            responses, out, model=model, manifest=manifest, judge=asked, step=step
+            responses,
+            out,
+            model=model,
+            manifest=manifest,
+            judge=asked,
+            rejudge=rejudge,
+            step=step,
         )
     if not quiet:
         from forgetmap import terminal
@@ -225,14 +243,21 @@ def _published(
         print_published(table, terminal.console())
 
 
-def _judge(endpoint: str, out: Path) -> Judge:
+def _judge(endpoint: str, out: Path, price: str | None, failures: float) -> Judge:
     from forgetmap.capabilities.judge import Judge
     from forgetmap.errors import InputError
 
     url, _, model = endpoint.rpartition("#")
     if not url or not model:
         raise InputError(f"--judge {endpoint}: write it as URL#MODEL")
-    return Judge(url, model, out.with_name(out.name + ".judge.sqlite"))
+    try:
+        prices = tuple(float(part) for part in price.split(",")) if price else None
+    except ValueError:
+        prices = ()
+    if prices is not None and len(prices) != 2:
+        raise InputError(f"--judge-price {price}: write it as IN,OUT, two numbers")
+    cache = out.with_name(out.name + ".judge.sqlite")
+    return Judge(url, model, cache, failure_budget=failures, price=prices)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -78,6 +79,7 @@ def score_responses(
     model: str | None = None,
     manifest: str | Path | Manifest = "captrack",
     judge: Judge | None = None,
+    rejudge: int = 20,
     tick: Callable[[int], None] = lambda _bytes: None,
     step: Callable[[str, int, int], None] = lambda _what, _done, _all: None,
 ) -> Scored:
@@ -89,6 +91,7 @@ def score_responses(
         model: Which model to take where there are several; otherwise a name for the one there is.
         manifest: A built-in manifest's name, a YAML file, or a Manifest.
         judge: Scores the metrics that need a judge; without it they are gaps.
+        rejudge: Answers of each judged metric to judge twice, to see how steady the judge is.
         tick: Called with the number of bytes just read.
         step: Called before each part with what it is, how many are done, and how many there are.
 
@@ -103,7 +106,7 @@ def score_responses(
     """
     found = manifest if isinstance(manifest, Manifest) else Manifest.load(manifest)
     answers = load_responses(path, found, model, tick)
-    return _Run(found, answers, Path(out), judge, step).run()
+    return _Run(found, answers, Path(out), judge, rejudge, step).run()
 
 
 class _Run:
@@ -113,8 +116,10 @@ class _Run:
         responses: Responses,
         out: Path,
         judge: Judge | None,
+        rejudge: int,
         step: Callable[[str, int, int], None],
     ) -> None:
+        self.rejudge = rejudge
         self.manifest = manifest
         self.answers = responses.tasks
         self.out = out
@@ -183,13 +188,30 @@ class _Run:
             self.result.reused += 1
             return part
         rows = self._paired(job, done) if job.scorer == ROBUSTNESS else self._scored(job)
-        Samples.from_rows(rows).write(part)
+        samples = Samples.from_rows(rows)
+        samples.meta.warnings += self._self_agreement(job)
+        samples.write(part)
         return part
+
+    def _self_agreement(self, job: _Job) -> list[str]:
+        """Judge some answers twice, and say how far the judge agrees with itself."""
+        if not (job.judged and self.judge and self.rejudge):
+            return []
+        answers = self.answers[job.task]
+        found = self.judge.self_agreement(
+            job.scorer, answers.items, answers.responses, most=self.rejudge
+        )
+        return [
+            f"the judge gave {agreed.same:.0%} of {agreed.n} answers the same value again "
+            f"({job.task} {name}), noise of one judgement {math.sqrt(agreed.noise):.2f}"
+            for name, agreed in found.items()
+            if name in job.metrics and agreed.same is not None and agreed.noise is not None
+        ]
 
     def _version(self, job: _Job) -> int | str:
         if job.scorer == ROBUSTNESS:
             return robustness.VERSION
-        return self.judge.model if job.judged and self.judge else load_scorer(job.scorer)[1]
+        return self.judge.version if job.judged and self.judge else load_scorer(job.scorer)[1]
 
     def _scored(self, job: _Job) -> Iterator[dict[str, Any]]:
         """Rows of one scorer: every answer under each of its metrics."""
@@ -281,6 +303,8 @@ class _Run:
                 yield row | _score(name, values[name])
 
     def _write(self, parts: list[Path]) -> None:
+        for part in parts:
+            self.result.warnings += Samples.read(part).meta.warnings
         meta = Meta(
             harness=HARNESS,
             settings={
@@ -292,7 +316,7 @@ class _Run:
                         )
                         for task, used in self.versions.items()
                     },
-                    "judge": self.judge.model if self.judge else None,
+                    "judge": self.judge.version if self.judge else None,
                 }
             },
             warnings=[*self.result.warnings, *_told(self.result.gaps)],

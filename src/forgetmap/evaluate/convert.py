@@ -282,7 +282,7 @@ def _save_weights(path: Path, weights: Mapping[str, Weights], dtype: SaveType) -
     with path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for weight in weights.values():
-            file.write(memoryview(weight if dtype == "float32" else _to_bfloat16(weight)))
+            file.write((weight if dtype == "float32" else _to_bfloat16(weight)).tobytes())
 
 
 def _to_bfloat16(weight: Weights) -> npt.NDArray[np.uint16]:

@@ -23,7 +23,7 @@ from forgetmap.readers.common import brief
 if TYPE_CHECKING:
     import httpx
 
-    from forgetmap.evaluate.prompts import Prompt, Request
+    from forgetmap.evaluate.prompts import Request
 
 KEY_VARIABLE = "FORGETMAP_ENDPOINT_KEY"
 ATTEMPTS = 6
@@ -181,8 +181,8 @@ class EndpointModel:
             raise _Passing(f"HTTP {status}", _seconds(headers.get("retry-after")))
         if status in _HOPELESS:
             raise InputError(
-                f"{self._url}: HTTP {status}, {_HOPELESS[status]}; check address, model and the key "
-                f"in {KEY_VARIABLE}"
+                f"{self._url}: HTTP {status}, {_HOPELESS[status]}; check address, model and "
+                f"the key in {KEY_VARIABLE}"
             )
         said = body[:2000].decode("utf-8", "replace")
         if status in (400, 413, 422) and any(words in said.lower() for words in _TOO_LONG):
@@ -207,11 +207,8 @@ def _writing(model: str, request: Request) -> tuple[str, dict[str, Any]]:
     }
     if isinstance(request.prompt, str):
         return "completions", asked | {"prompt": request.prompt}
-    return "chat/completions", asked | {"messages": _messages(request.prompt)}
-
-
-def _messages(prompt: Prompt) -> list[dict[str, str]]:
-    return [{"role": role, "content": text} for role, text in prompt]  # type: ignore[misc]
+    turns = [{"role": role, "content": text} for role, text in request.prompt]
+    return "chat/completions", asked | {"messages": turns}
 
 
 def _likelihood(reply: Mapping[str, Any], start: int) -> tuple[float, int] | None:

@@ -79,6 +79,9 @@ class OnRay:
             try:
                 replies = ray.get(ready[0])
             except ray.exceptions.RayActorError as error:
+                if error.actor_init_failed:
+                    why = str(error).strip().splitlines()[-1]
+                    raise InputError(f"a worker could not open {self.name} ({why:.200})") from error
                 if deaths + 1 >= MOST_DEATHS:
                     raise InputError(
                         f"{deaths + 1} workers died over the same {len(job.keys)} items of "

@@ -47,7 +47,15 @@ class HarnessModel:
 
     def plan(self, requests: Sequence[Request]) -> list[Group]:
         """Groups are what is stored at a time; lm-eval batches inside them."""
-        return plain_groups(len(requests), max(_GROUP, self._how.batch or 0))
+        size = max(_GROUP, self._how.batch or 0)
+        kinds: tuple[list[int], list[int]] = ([], [])
+        for place, request in enumerate(requests):
+            kinds[bool(request.options)].append(place)
+        return [
+            Group(tuple(places[place] for place in group.places))
+            for places in kinds
+            for group in plain_groups(len(places), size)
+        ]
 
     def run(self, requests: Sequence[Request], hints: dict[str, Any]) -> list[Reply]:  # noqa: ARG002
         """Answer a group; all of its requests are of one kind."""
@@ -65,6 +73,8 @@ class HarnessModel:
                 Reply(likelihoods=tuple(float(next(found)[0]) for _ in request.options))
                 for request in requests
             ]
+        if requests[0].temperature:
+            _seed(requests[0].seed)
         asked = [
             Instance("generate_until", {}, (self._text(request.prompt), _how(request)), number)
             for number, request in enumerate(requests)
@@ -95,6 +105,13 @@ def _device() -> str:
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _seed(seed: int) -> None:
+    """One seed for the group: lm-eval's classes know none for single requests."""
+    import torch
+
+    torch.manual_seed(seed % 2**63)
 
 
 def _how(request: Request) -> dict[str, Any]:

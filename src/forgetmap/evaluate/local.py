@@ -29,16 +29,13 @@ class LocalModel:
     """A causal language model of transformers.
 
     Args:
-        name: As the user wrote it.
         base: Folder, hub id or GGUF file.
         adapter: Folder of a LoRA adapter to put on it.
         how: Numbers, device and batch size.
         chat: Whether prompts go through the chat template.
     """
 
-    def __init__(
-        self, name: str, base: str, adapter: str | None, how: Running, *, chat: bool = False
-    ) -> None:
+    def __init__(self, base: str, adapter: str | None, how: Running, *, chat: bool = False) -> None:
         self._base, self._adapter = _folder(base, self), Path(adapter) if adapter else None
         if self._adapter and not (self._adapter / "adapter_config.json").is_file():
             raise InputError(f"{adapter}: is not an adapter folder (no adapter_config.json)")
@@ -277,8 +274,8 @@ class LocalModel:
         rows = model.get_input_embeddings().weight.shape[0]
         if len(self._tokenizer) > rows:
             raise InputError(
-                f"{self._base}: the tokenizer knows {len(self._tokenizer):,} tokens, the model only "
-                f"{rows:,}; this tokenizer belongs to another model"
+                f"{self._base}: the tokenizer knows {len(self._tokenizer):,} tokens, the model "
+                f"only {rows:,}; this tokenizer belongs to another model"
             )
         return model.to(self._device).eval()
 

@@ -109,7 +109,7 @@ def open_model(name: str, how: Running | None = None, *, chat: bool = False) -> 
     base, _, adapter = name.partition("+")
     if Path(name).exists():  # a folder may have a + in its name
         base, adapter = name, ""
-    return LocalModel(name, base, adapter or None, how, chat=chat)
+    return LocalModel(base, adapter or None, how, chat=chat)
 
 
 def extra_missing(package: str, extra: str) -> InputError:

@@ -181,5 +181,6 @@ def describe(how: Asking) -> dict[str, Any]:
         "few-shot examples": how.shots,
         "generation": {"max_tokens": how.max_tokens or "as the task says", **sampling},
         "options": "letters" if how.letters else "likelihood",
+        "chat template": "applied" if how.chat else None,
         "system prompt": how.system or None,
     }

@@ -203,8 +203,8 @@ def _meta(
     from forgetmap import __version__
 
     settings = {
-        **model.settings,
         **describe(asking),
+        **model.settings,
         "limit": limit,
         "suite": f"{suite.name} {suite.version}",
         "harness version": __version__,

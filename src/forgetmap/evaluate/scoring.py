@@ -10,9 +10,9 @@ are computed only where an option's token is predicted.
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -122,8 +122,8 @@ def _common_beginning(choices: Sequence[Choice]) -> int:
         return 0
     contexts = [choice.context for choice in choices]
     first, last = min(contexts), max(contexts)  # the two that differ earliest
-    common = len(os.path.commonprefix([first, last]))
-    common = min(common, min(map(len, contexts)) - 1)
+    agreeing = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    common = min(sum(1 for _ in agreeing), min(map(len, contexts)) - 1)
     return common if common >= _FEWEST_SHARED else 0
 
 
@@ -170,7 +170,7 @@ class PackedScorer:
     def _mask(self, rows: _Rows) -> Any:
         """The mask in the form that the model's layers want: one, or one for each kind of layer."""
         masks = {kind: self._as_bias(rows, window) for kind, window in self._windows.items()}
-        return masks[""] if "" in masks else masks
+        return masks.get("", masks)
 
     def _as_bias(self, rows: _Rows, window: int | None) -> torch.Tensor:
         seen = rows.seen if window is None else rows.seen & rows.within(window)
@@ -213,7 +213,7 @@ class PackedScorer:
             return [[next(found) for _ in choice.options] for choice in choices]
 
     def _can_pack(self) -> bool:
-        """Score a probe both ways: models without plain attention and positions cannot be packed."""
+        """Score a probe both ways: without plain attention and positions nothing can be packed."""
         some = tuple(range(3, 15))
         probe = [Choice(some, ((5, 6, 7), (8, 9))), Choice((*some[:6], 20), ((4, 4), (6,)))]
         try:
@@ -298,7 +298,9 @@ def _windows(config: Any) -> dict[str, int | None]:
 
 def _pick(logits: torch.Tensor, choices: Sequence[Choice]) -> list[list[Scored]]:
     """Read the options' tokens off the logits; their first column belongs to the context's end."""
-    rows, columns, tokens = [], [], []
+    rows: list[int] = []
+    columns: list[int] = []
+    tokens: list[int] = []
     for row, choice in enumerate(choices):
         column = 1
         for option in choice.options:

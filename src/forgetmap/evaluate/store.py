@@ -59,7 +59,7 @@ class Store:
             except BlockingIOError as error:
                 os.close(self._lock)
                 raise InputError(
-                    f"{self.folder}: another run is writing here; wait for it or name another folder"
+                    f"{self.folder}: another run is writing here; wait, or name another folder"
                 ) from error
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:

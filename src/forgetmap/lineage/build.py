@@ -126,7 +126,7 @@ def lineage(
     if report is not None:
         from forgetmap.lineage.page import write_page
 
-        write_page(result, outcomes, report)
+        write_page(result, builder, report)
     return result
 
 

@@ -94,6 +94,19 @@ class LifeLines(_Model):
     listed: dict[Kind, list[TracedItem]]
     """Items of the kinds that changed, at most `Settings.listed` of each."""
 
+    def stages(self, kind: Kind, most: int = 4) -> str:
+        """At which stages the items of a kind were lost and learned, the commonest first."""
+        fates = sorted((f for f in self.fates if f.kind == kind), key=lambda fate: -fate.count)
+        again = "recovered" if kind == "recovered" else "learned"
+        told = []
+        for fate in fates[:most]:
+            lost = [f"lost at {fate.lost_at}"] if fate.lost_at else []
+            learned = [f"{again} at {fate.learned_at}"] if fate.learned_at else []
+            if where := ", ".join(lost + learned):
+                told.append(f"{where}: {fate.count:,}")
+        rest = sum(fate.count for fate in fates[most:])
+        return "; ".join(told) + (f"; otherwise: {rest:,}" if rest else "")
+
 
 class WorstStage(_Model):
     """Where on a path a group lost most."""

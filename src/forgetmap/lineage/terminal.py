@@ -8,12 +8,11 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from forgetmap.lineage.lives import KINDS
 from forgetmap.map import percent
 from forgetmap.terminal import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from rich.console import Console
 
@@ -32,7 +31,8 @@ def print_lineage(result: Lineage, out: Console) -> None:
     out.print()
     for lines in result.life_lines:
         _print(out, f"life lines to {clean(lines.path[-1], _NAME)}", _life_lines(lines))
-        _print(out, f"where most was lost on the way to {clean(lines.path[-1], _NAME)}",
+        if len(lines.path) > 2:
+            _print(out, f"where most was lost on the way to {clean(lines.path[-1], _NAME)}",
                _worst(result, lines.path[-1]))  # fmt: skip
     for merge in result.merges:
         _print(out, _merge_title(merge), _merge(merge))
@@ -41,8 +41,7 @@ def print_lineage(result: Lineage, out: Console) -> None:
         _print(out, title, _dose_curve(curve))
     for run in result.runs:
         _print(out, f"run to {clean(run.path[-1], _NAME)}", _run(run))
-        if run.most_forgotten:
-            _print(out, "items most often forgotten", _most_forgotten(run))
+        _print(out, "items forgotten more than once", _most_forgotten(run))
     for text in result.warnings:
         out.print(Text(f"note: {clean(text)}", style="dim"))
     out.print(
@@ -67,9 +66,11 @@ def _tree(result: Lineage) -> Tree:
     root = result.node(result.root)
     tree = Tree(_label(result, root), guide_style="dim")
     places = {root.name: tree}
+    one_line = len(result.life_lines) == 1  # needs no indenting, however long it is
     for node in result.nodes:
         if node.parents:
-            places[node.name] = places[node.parents[0]].add(_label(result, node))
+            above = tree if one_line else places[node.parents[0]]
+            places[node.name] = above.add(_label(result, node))
     return tree
 
 
@@ -98,15 +99,11 @@ def _change(cell: Cell) -> str:
 
 
 def _life_lines(lines: LifeLines) -> Table:
-    table = _table(("life line", "lost at", "learned at", "items", "share"), text=3)
-    shown = sorted(lines.fates, key=lambda fate: (KINDS.index(fate.kind), -fate.count))
-    for fate in shown[:_MOST_ROWS]:
-        names = (clean(stage or "", _NAME) for stage in (fate.lost_at, fate.learned_at))
-        table.add_row(fate.kind, *map(Text, names), f"{fate.count:,}",
-                      percent(fate.count / lines.items))  # fmt: skip
-    if rest := shown[_MOST_ROWS:]:
-        count = sum(fate.count for fate in rest)
-        table.add_row(f"{len(rest)} more", "", "", f"{count:,}", percent(count / lines.items))
+    table = _table(("life line", "items", "share", "stages"), text=1, tail=1)
+    for kind, count in lines.counts.items():
+        if count:
+            stages = Text(clean(lines.stages(kind), 300))
+            table.add_row(kind, f"{count:,}", percent(count / lines.items), stages)
     return table
 
 
@@ -168,23 +165,24 @@ def _run(run: Run) -> Table:
 def _most_forgotten(run: Run) -> Table:
     table = _table(("task", "item", "stages", "first learned", "first lost", "forgotten"), text=5)
     for item in run.most_forgotten[:_MOST_ROWS]:
+        if item.times_forgotten < 2:
+            break
         stages = (item.first_learned or "", item.first_lost or "")
         cells = (clean(text, _NAME) for text in (item.task, item.item, item.states, *stages))
         table.add_row(*map(Text, cells), f"{item.times_forgotten}x")
     return table
 
 
-def _table(names: Sequence[str], text: int) -> Table:
+def _table(names: Sequence[str], text: int, tail: int = 0) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for place, name in enumerate(names):
-        table.add_column(name, justify="left" if place < text else "right", overflow="fold")
+        is_text = place < text or place >= len(names) - tail
+        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
     return table
 
 
 def _interval(found: Estimate) -> str:
-    value, low, high = (percent(share).removesuffix(" %") for share in _values(found))
+    value, low, high = (
+        percent(share).removesuffix(" %") for share in (found.value, found.low, found.high)
+    )
     return f"{value} ({low}, {high})"
-
-
-def _values(found: Estimate) -> Iterable[float]:
-    return found.value, found.low, found.high

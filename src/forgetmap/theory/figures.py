@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from forgetmap import theory as lab
-from forgetmap.plotting import INK, KEPT, LINE, LOST, SERIES, SOFT, WON, save, style
+from forgetmap.plotting import INK, KEPT, LOST, SERIES, SOFT, WON, save, style
 from forgetmap.theory.arguments import Floats
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _overlap() -> Figure:
     left.set_ylim(1e-7, 8)
     _label(left, "Old taken for new", "[P mechanism, D]", SEPARATION,
            r"$\epsilon_o$ (dashed: bound; above 1 it is empty)", r"old weight $\beta$")  # fmt: skip
-    _label(right, "What is left without the overlap", "[D]", SEPARATION,
+    _label(right, "Beyond the overlap", "[D]", SEPARATION,
            r"$\epsilon_o$ / Bhattacharyya coefficient", r"old weight $\beta$")  # fmt: skip
     return figure
 
@@ -96,19 +96,19 @@ def _sft() -> Figure:
     for gap, flow, colour in zip(gaps, flows, SERIES, strict=False):
         paths.loglog(times, flow, color=colour, label=f"{gap:g}")
         phase.plot(weights, lab.forward_grad(weights, gap), color=colour, label=f"{gap:g}")
-    paths.loglog(times, lab.forward_flow(times, 0.5, np.inf), color=INK, label="far apart", **_BOUND)
+    paths.loglog(
+        times, lab.forward_flow(times, 0.5, np.inf), color=INK, label="far apart", **_BOUND
+    )
     phase.plot(weights, weights, color=INK, label="far apart", **_BOUND)
-    _label(paths, "New data only: old mass goes", "[P limit, D path]", TIME, OLD_MASS, SEPARATION)
+    _label(paths, "New data only", "[P limit, D path]", TIME, OLD_MASS, SEPARATION)
     _label(phase, "It falls from everywhere", "[P sign, D]", r"old weight $\beta$",
            r"slope $\beta - g(\beta)$ in the logit", SEPARATION)  # fmt: skip
-    times = np.concatenate([[0], np.geomspace(0.1, 200, 150)])
+    times = np.geomspace(0.1, 200, 150)
     for gap, colour in zip((2.0, 4.0, 6.0), SERIES[1:], strict=False):
         path = lab.joint_forward_flow(times, 0.5, gap)
-        joint.plot(times, path.weight, color=colour, label=f"weight, {gap:g}", **_BOUND)
-        behaviour = lab.behaviour_mass(*path, gap)
-        joint.plot(times, behaviour, color=colour, label=f"behaviour, {gap:g}")
-    joint.set_xscale("symlog", linthresh=1)
-    _label(joint, "Means trained too", "[D]", TIME, "old weight, old behaviour", SEPARATION)
+        joint.semilogx(times, lab.behaviour_mass(*path, gap), color=colour, label=f"{gap:g}")
+        joint.semilogx(times, path.weight, color=colour, **_BOUND)
+    _label(joint, "Means trained too", "[D]", TIME, "old behaviour (dashed: weight)", SEPARATION)
     return figure
 
 
@@ -119,7 +119,7 @@ def _replay() -> Figure:
     for until, colour in zip((10, 100), SERIES, strict=False):
         reached = lab.forward_flow(until, 0.5, 4.0, share)
         final.plot(share, reached, color=colour, label=f"at time {until}")
-    _label(final, "The replay share is what is kept", "[P, D]", r"replay share $\lambda$", OLD_MASS)
+    _label(final, "The replay share is kept", "[P, D]", r"replay share $\lambda$", OLD_MASS)
     times = np.linspace(0, 60, 150)
     for gap, colour in zip((2.0, 3.0, 6.0), SERIES, strict=False):
         flow = lab.forward_flow(times, [0.9, 0.02], gap, 0.1)
@@ -162,13 +162,13 @@ def _reverse() -> Figure:
 
 def _drift() -> Figure:
     figure, (largest, field) = _panels(2)
-    delta = np.linspace(2, 9, 36)
+    delta = np.linspace(2, 9, 22)
     starts = ((delta, WON, "new mode in place"), (delta / 2, LOST, "new mode half-way"))
     for new_mean, colour, name in starts:
         drift, bound = lab.largest_drift(0.8, 0.5, delta, new_mean)
         largest.semilogy(delta, drift, color=colour, label=name)
         largest.semilogy(delta, bound, color=colour, **_BOUND)
-    _label(largest, "Largest drift of the old mode", "[P exponential, D]", SEPARATION,
+    _label(largest, "Largest drift", "[P exponential, D]", SEPARATION,
            "standard deviations (dashed: bound)", "start")  # fmt: skip
     gap, alpha = 3.0, 0.5
     weight, mean = np.meshgrid(np.linspace(0.04, 0.96, 17), np.linspace(-0.8, 0.8, 15))
@@ -177,10 +177,9 @@ def _drift() -> Figure:
     strength = np.hypot(along, slope.old_mean)
     field.quiver(weight, mean, along / strength, -slope.old_mean / strength, strength,
                  cmap=_blues(), pivot="mid", scale=26, width=0.004)  # fmt: skip
-    times = np.linspace(0, 200, 800)
-    for start in ((0.9, 0.0), (0.1, 0.0), (0.9, -0.7), (0.1, 0.7)):
-        path = lab.joint_reverse_flow(times, start[0], alpha, gap, old_mean0=start[1])
-        field.plot(path.weight, path.old_mean, color=LOST, linewidth=1.1)
+    times = np.linspace(0, 100, 400)
+    path = lab.joint_reverse_flow(times, [0.9, 0.1] * 2, alpha, gap, old_mean0=[0, 0, -0.7, 0.7])
+    field.plot(path.weight.T, path.old_mean.T, color=LOST, linewidth=1.1)
     field.plot(alpha, 0, "o", color=INK, markersize=5)
     field.grid(visible=False)
     _label(field, r"Where weight and old mean go, $\delta = 3$", "[D]", r"old weight $\beta$",
@@ -220,7 +219,10 @@ def _geometry() -> Figure:
            r"$\lambda_{min}$ (dashed: bound; below 0 empty)", r"target $\alpha$")  # fmt: skip
     goals, gaps = np.linspace(0.05, 0.95, 61), np.linspace(1, 8, 61)
     numbers = lab.condition_number(goals[:, None], gaps[None, :])
-    image = condition.pcolormesh(gaps, goals, np.log10(numbers), cmap="cividis_r", shading="gouraud")
+    image = condition.imshow(
+        np.log10(numbers), cmap="cividis_r", origin="lower", aspect="auto", interpolation="bilinear",
+        extent=(gaps[0], gaps[-1], goals[0], goals[-1]),
+    )  # fmt: skip
     lines = condition.contour(gaps, goals, numbers, [3, 5, 10, 30, 100, 300], colors=INK,
                               linewidths=0.6)  # fmt: skip
     condition.clabel(lines, fontsize=6)
@@ -240,14 +242,14 @@ def _starvation() -> Figure:
         chance = lab.starvation_prob(beta, batch, replay)
         starved.semilogy(batch, chance, color=colour, label=f"{replay:.0%}")
     starved.set_ylim(1e-6, 1.5)
-    _label(starved, "No old sample in the batch", r"$\beta$ = 0.05 [P mechanism, D]",
-           "batch size", "probability", "replayed")  # fmt: skip
-    bins = np.linspace(0, 1, 41)
+    _label(starved, "No old sample", "[P mechanism, D]",
+           r"batch size ($\beta = 0.05$)", "probability", "replayed")  # fmt: skip
+    bins = np.linspace(0, 0.52, 53)
     for replay, colour in ((0.0, LOST), (0.25, WON)):
-        runs = lab.centred_steps(0.02, 0.5, 8, 150, runs=4000, replay=replay)[-1]
+        runs = lab.centred_steps(0.02, 0.5, 8, 20, runs=4000, replay=replay)[-1]
         final.hist(runs, bins, color=colour, alpha=0.65, label=f"{replay:.0%}")
-    final.set_yscale("log")
-    _label(final, "4,000 runs after 150 batches of 8", "[D]", OLD_MASS, "runs", "replayed")
+    _label(final, "4,000 runs, 20 batches of 8", "[D]",
+           "old mass, on its way from 0.02 to 0.5", "runs", "replayed")  # fmt: skip
     x = np.linspace(-3, 7, 300)
     for replay, colour in zip((0.1, 0.25, 0.5), SERIES, strict=False):
         weights.plot(x, lab.importance_weight(x, beta, 4.0, replay), color=colour,
@@ -255,8 +257,8 @@ def _starvation() -> Figure:
         for bound in lab.weight_bounds(beta, replay):
             weights.axhline(float(bound), color=colour, **_BOUND)
     weights.set_yscale("log")
-    _label(weights, "Importance weights are bounded", r"$\delta$ = 4 [P bounded, D]",
-           "x (old mode at 0, new mode at 4)", "weight (dashed: bounds)", "replayed")  # fmt: skip
+    _label(weights, "Importance weights", "[P bounded, D]",
+           "position (old mode at 0, new mode at 4)", "weight (dashed: bounds)", "replayed")  # fmt: skip
     return figure
 
 
@@ -271,14 +273,14 @@ def _sdft() -> Figure:
         paths.plot(times, path.student, color=colour, label=f"{anchor:g}")
         paths.plot(times, path.teacher, color=colour, linestyle=":", linewidth=1.3)
     paths.axhline(0.4, color=INK, label="anchor's old mass", **_BOUND)
-    _label(paths, "SDFT: student (solid), teacher (dotted)", "[M method, D]", TIME, OLD_MASS,
+    _label(paths, "SDFT", "[M method, D]", TIME, "old mass of student (dotted: teacher)",
            r"anchor strength $\lambda$")  # fmt: skip
     ratio = np.geomspace(0.01, 100, 100)
     for gap, colour in zip((4.0, 5.0, 6.0), SERIES, strict=False):
         gate = lab.drift_bound(0.4, 0.4, gap)
         drift.loglog(ratio, lab.sdft_drift(gate, ratio, 1.0), color=colour, label=f"{gap:g}")
         drift.axhline(float(gate), color=colour, **_BOUND)
-    _label(drift, "Steady drift, finite only with an anchor", "[D]", r"$\kappa / \lambda$",
+    _label(drift, "Drift needs an anchor", "[D]", r"$\kappa / \lambda$",
            "bound on the drift (dashed: the gate)", SEPARATION)  # fmt: skip
     return figure
 
@@ -293,17 +295,18 @@ def _ttt() -> Figure:
         fixed.fill_between(penalty, low, high, color=colour, alpha=0.13, linewidth=0)
     floor = lab.ttt_floor(reference, penalty)
     fixed.semilogx(penalty, floor, color=INK, label="floor for any D", **_BOUND)
-    _label(fixed, "TTT-Discover: what is kept (band: bracket)", "[M objective, D]",
-           r"KL penalty $\lambda$", OLD_MASS, r"weight ratio $D$")  # fmt: skip
+    _label(fixed, "TTT-Discover", "[M objective, D]",
+           r"KL penalty $\lambda$", "old mass kept (band: bracket)", r"weight ratio $D$")  # fmt: skip
     gap, strength = np.linspace(0, 12, 150), 0.5
     against.semilogy(gap, lab.ttt_fixed_point(reference, gap, strength), color=WON,
                      label="entropic utility")  # fmt: skip
-    linear = expit(logit(reference) - gap / strength)
-    against.semilogy(gap, linear, color=LOST, label="linear reward")
+    against.semilogy(
+        gap, lab.tilt_odds(reference, gap / strength), color=LOST, label="linear reward"
+    )
     against.axhline(float(lab.ttt_floor(reference, strength)), color=WON, **_BOUND)
     against.set_ylim(1e-6, 1)
-    _label(against, "The entropic gain saturates", r"$\lambda$ = 0.5 [D]",
-           r"reward gap (entropic: $\eta\Delta$)", OLD_MASS)  # fmt: skip
+    _label(against, "The entropic gain saturates", "[D]",
+           r"reward gap (entropic: $\eta\Delta$), $\lambda = 0.5$", OLD_MASS)  # fmt: skip
     return figure
 
 
@@ -311,9 +314,9 @@ def _oapl() -> Figure:
     figure, (syncs, landscape) = _panels(2)
     rounds = np.arange(21)
     for strength, colour in zip((0.05, 0.2, 0.5, 1.0), SERIES, strict=False):
-        kept = expit(logit(0.5) - rounds * strength)
+        kept = lab.tilt_odds(0.5, rounds * strength)
         syncs.semilogy(rounds, kept, "o-", markersize=2.5, color=colour, label=f"{strength:g}")
-    _label(syncs, "OAPL: loss goes with syncs, not steps", "[M method, D]",
+    _label(syncs, "OAPL", "[M method, D]",
            "syncs of the lagged policy", OLD_MASS, r"$\Delta/\tau$")  # fmt: skip
     log_odds = np.linspace(-14, 6, 300)
     for b2, colour in zip((1.0, 0.5, 0.1), SERIES, strict=False):
@@ -322,8 +325,8 @@ def _oapl() -> Figure:
         best = lab.oapl_fixed_logit(0.5, 1.0, 1.0, b2)
         landscape.plot(best, lab.oapl_loss(best, 0.5, 1.0, 1.0, b2), "o", color=colour)
     landscape.set_ylim(-0.02, 1)
-    _label(landscape, "Loss of one round, and its optimum", r"$b_1$ = 1, $\Delta$ = 1 [M, D]",
-           r"logit of the old mass", "loss", "$b_2$")  # fmt: skip
+    _label(landscape, "Loss of one round", "[M, D]",
+           r"logit of the old mass ($b_1 = \Delta = 1$)", "loss (dots: optimum)", "$b_2$")  # fmt: skip
     return figure
 
 

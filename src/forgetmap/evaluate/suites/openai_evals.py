@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib.resources import files
@@ -133,7 +134,9 @@ def _task(source: _Source, described: Described) -> Task:
 
 @cache
 def _questions(source: _Source, described: Described) -> tuple[Question, ...]:
-    found: dict[int, Question] = {}
+    found: dict[str, Question] = {}
+    seen: Counter[str] = Counter()
+    contradicted: set[str] = set()
     unclear = 0
     rows = [raw for raw in source.read(_DATA + described.path).splitlines() if raw.strip()]
     for number, raw in enumerate(rows, 1):
@@ -144,10 +147,13 @@ def _questions(source: _Source, described: Described) -> tuple[Question, ...]:
             raise InputError(f"suite openai-evals: {where}: {brief(error)}") from error
         if question is None:
             unclear += 1
-        else:
-            found.setdefault(question.item, question)
+            continue
+        seen[question.ref] += 1
+        if found.setdefault(question.ref, question).target != question.target:
+            contradicted.add(question.ref)
+    unclear += sum(seen[ref] for ref in contradicted)
     warn_left_out(f"evals_{described.name}", unclear, len(rows))
-    return tuple(found.values())
+    return tuple(question for ref, question in found.items() if ref not in contradicted)
 
 
 def _question(described: Described, row: Mapping[str, Any]) -> Question | None:
