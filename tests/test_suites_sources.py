@@ -474,7 +474,8 @@ def one_row(benchmark, split, n):
                        "answerC": "z", "label": str(n % 3 + 1)},
         "truthfulqa": {"question": f"{n}?",
                        "mc1_targets": {"choices": COLOURS, "labels": [1, 0, 0, 0]}},
-        "salad_bench": {"question": f"{n}?", "choices": COLOURS[:3], "gt": ["C", "A"]},
+        "salad_bench": {"mcq": f"{n}?\n(A) red\n(B) green\n(C) blue",
+                        "gt": ["C", "A"]},
         "gpqa": {"Question": f"{n}?", "Correct Answer": "yes", "Incorrect Answer 1": "no",
                  "Incorrect Answer 2": "never", "Incorrect Answer 3": "maybe"},
     }[benchmark]  # fmt: skip

@@ -189,7 +189,7 @@ _NUMBER = re.compile(r"-?\d{1,20}(?:,\d{3})*(?:\.\d{1,20})?")
 _YES_NO = re.compile(r"\b(?:yes|no|true|false)\b")
 _SHORT = 300
 """Characters up to which a text is an answer as a whole; of a longer one its end is."""
-_DENIED = re.compile(r"\b(?:not|never|isn't|wasn't|no)(?: \w{1,12})? ?$")
+_DENIED = re.compile(r"\b(?:not|never|isn't|wasn't|no|nicht|pas|non|niet|não)(?: \w{1,12})? ?$")
 
 
 def gives(text: str, target: str, k: int | None = None) -> bool:

@@ -17,7 +17,6 @@ from forgetmap.cli_tools import (
     Quiet,
     check_outputs,
     clear_errors,
-    make_folder,
     progress,
     write_json,
 )
@@ -288,6 +287,7 @@ def demo(
     from forgetmap import terminal
     from forgetmap.comparison import demo as run
     from forgetmap.comparison import example_folder
+    from forgetmap.files import make_folder
 
     with clear_errors():
         make_folder(out)
@@ -299,6 +299,37 @@ def demo(
     typer.echo(f"Written to {out}/: map.json, map.csv, map.tex, flips.csv (items that changed).")
     typer.echo(f"The same by hand: forgetmap compare {folder}/before {folder}/after "
                f"--task-map {folder}/tasks.csv")  # fmt: skip
+
+
+@app.command()
+def serve(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            readable=False,
+            metavar="PATH...",
+            help="Folders written by compare --save, or two logs: BEFORE AFTER.",
+        ),
+    ],
+    task_map: Annotated[
+        str | None, typer.Option(metavar="MAP", help="For two logs: categories of the tasks.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes a free port.")] = 0,
+    open_: Annotated[bool, typer.Option("--open", help="Open the browser.")] = False,
+) -> None:
+    """Look at comparisons of any size in the browser, on this machine only.
+
+    Examples:
+
+      forgetmap compare runs/base runs/tuned --save maps/tuned
+
+      forgetmap serve maps/tuned --open
+    """
+    with clear_errors():
+        from forgetmap.report.server import serve as run
+
+        run(paths, host=host, port=port, open_browser=open_, say=typer.echo, task_map=task_map)
 
 
 app.command()(score)
@@ -339,7 +370,6 @@ def _write_outputs(
     if figures:
         from forgetmap.figures import write_figures
 
-        make_folder(figures)
         write_figures(result, figures)
 
 

@@ -39,16 +39,6 @@ def check_outputs(outputs: list[Path | None], inputs: list[Path]) -> None:
         check_writable(path)
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder for results; one clear line if it cannot be."""
-    from forgetmap.errors import InputError
-
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be made a folder ({error.strerror})") from error
-
-
 def write_json(path: Path | None, text: str) -> None:
     """Write JSON where `--json` said: to a file, to stdout for -, nowhere if not asked."""
     from forgetmap.files import write_text

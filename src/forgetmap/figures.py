@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forgetmap import tables
-from forgetmap.files import write_text
+from forgetmap.files import make_folder, write_text
 from forgetmap.map import ESTIMATORS, Cell, ForgettingMap, Headline
 from forgetmap.plotting import INK, KEPT, LOST, NEVER, SOFT, WON, save, style
 from forgetmap.terminal import clean
@@ -29,7 +29,7 @@ def write_figures(result: ForgettingMap, folder: str | Path) -> list[Path]:
         >>> sorted(path.name for path in written)  # doctest: +NORMALIZE_WHITESPACE
         ['flow.png', 'flow.svg', 'forest.png', 'forest.svg', 'radar.png', 'radar.svg', 'table.tex']
     """
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     written: list[Path] = []
     with style():
         for draw in (forest, radar, flow):

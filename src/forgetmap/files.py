@@ -96,6 +96,14 @@ def temporary_folder(owner: object) -> Path:
     return path
 
 
+def make_folder(path: str | Path) -> None:
+    """Make a folder for results; one clear line if it cannot be."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be made a folder ({error.strerror})") from error
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write a text file atomically."""
     with replacing(path) as temporary:

@@ -21,6 +21,7 @@ from forgetmap.capabilities.manifest import ROBUSTNESS, Manifest, load_scorer
 from forgetmap.capabilities.responses import load_responses
 from forgetmap.capabilities.robustness import Outcome
 from forgetmap.errors import InputError, WithheldError
+from forgetmap.files import make_folder
 from forgetmap.readers.captrack import as_text
 from forgetmap.readers.common import brief, some
 from forgetmap.samples import Meta, Samples, content_hash
@@ -134,10 +135,7 @@ class _Run:
         jobs = self._jobs()
         if not jobs:
             raise InputError(f"nothing can be scored: {'; '.join(_told(self.result.gaps[:3]))}")
-        try:
-            self.parts.mkdir(exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{self.parts}: cannot be made a folder ({error.strerror})") from error
+        make_folder(self.parts)
         done: dict[_Job, Path] = {}
         for number, job in enumerate(jobs):
             self.step(f"{job.task} {job.scorer}", number, len(jobs))

@@ -7,6 +7,7 @@ neighbours, nor on whether the run was stopped in between.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,8 @@ class Writer:
         self._tokenizer = tokenizer
         self._pad = tokenizer.pad_token_id or 0
         self._ends = _end_tokens(model, tokenizer)
+        can_keep = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._keep = {"logits_to_keep": 1} if can_keep else {}
 
     def write(self, openings: Sequence[Opening]) -> list[Written]:
         """Continue a batch of texts."""
@@ -86,11 +89,9 @@ class Writer:
                 position_ids=positions,
                 past_key_values=cache,
                 use_cache=True,
+                **self._keep,
             ).logits[:, -1]
-            chosen = [
-                _choose(row_logits, row)
-                for row_logits, row in zip(logits.float().cpu(), rows.values(), strict=True)
-            ]
+            chosen = _choose(logits, list(rows.values()))
             stay = self._advance(rows, chosen, done)
             if len(stay) < len(chosen) and stay:
                 kept = torch.tensor(stay, device=seen.device)
@@ -141,11 +142,14 @@ class Writer:
         return tokens.to(self._model.device), seen.to(self._model.device)
 
 
-def _choose(logits: torch.Tensor, row: _Row) -> int:
-    if row.opening.temperature <= 0:
-        return int(logits.argmax())
-    chances = (logits / row.opening.temperature).softmax(0)
-    return int(torch.multinomial(chances, 1, generator=row.random))
+def _choose(logits: torch.Tensor, rows: Sequence[_Row]) -> list[int]:
+    """The next token of each row; only rows that are drawn bring their logits to the processor."""
+    chosen: list[int] = logits.argmax(-1).tolist()
+    for place, row in enumerate(rows):
+        if row.opening.temperature > 0:
+            chances = (logits[place].float().cpu() / row.opening.temperature).softmax(0)
+            chosen[place] = int(torch.multinomial(chances, 1, generator=row.random))
+    return chosen
 
 
 def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:

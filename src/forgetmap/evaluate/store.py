@@ -88,12 +88,11 @@ class Store:
     def append(self, batch: Mapping[str, dict[str, Any]]) -> None:
         """Add the replies of a batch; they are on the disk, all of them, when this returns."""
         body = orjson.dumps(batch)
-        line = b"%08x %b\n" % (crc32(body), body)
+        rest = memoryview(b"%08x %b\n" % (crc32(body), body))
         size = os.fstat(self._file).st_size
         try:
-            written = os.write(self._file, line)
-            if written < len(line):
-                os.write(self._file, line[written:])  # says why, if it is the end
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
             os.fsync(self._file)
         except OSError as error:
             os.ftruncate(self._file, size)

@@ -53,8 +53,8 @@ def graph(result: Lineage) -> str:
             f'd="M{x0} {y0}C{middle} {y0} {middle} {y1} {x1} {y1}"/>'
         )
         parts.append(
-            f'<text x="{x1 - 6}" y="{y1 - 8}" text-anchor="end" font-size="11">'
-            f"-{percent(forgot)}</text>"
+            f'<text class="over" x="{middle}" y="{(y0 + y1) / 2 + 4}" text-anchor="middle" '
+            f'font-size="11">{percent(forgot)}</text>'
         )
     for node in result.nodes:
         column, lane = place[node.name]

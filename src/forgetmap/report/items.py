@@ -34,7 +34,7 @@ PAGE = 50
 MOST_CHARACTERS = 20_000
 """A longer text is cut where it is shown; the exported table has all of it."""
 SEARCH_SECONDS = 0.05
-"""After this long a search begins no further step; it tells what it has found, and where to go on."""
+"""After this long a search begins no further step; it tells what it found and where to go on."""
 _ROW_GROUPS = 300
 """A query takes longer with each row group of the file, and with each row in a group that it needs:
 so there are about as many groups, of some thousand rows each."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from forgetmap.errors import InputError
-from forgetmap.files import replacing
+from forgetmap.files import make_folder, replacing
 from forgetmap.map import ForgettingMap
 from forgetmap.report.items import ItemStore, write_items
 
@@ -42,10 +42,7 @@ def save_comparison(result: ForgettingMap, pairs: Pairs, folder: str | Path) -> 
         1456
     """
     folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made a folder ({error.strerror})") from error
+    make_folder(folder)
     with replacing(folder / ITEMS) as items, replacing(folder / MAP) as map_file:
         write_items(pairs, result.tasks, items)
         map_file.write_text(result.to_json() + "\n", encoding="utf-8")

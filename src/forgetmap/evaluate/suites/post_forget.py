@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict
 from forgetmap.errors import InputError
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.evaluate.suites.common import needed, warn_left_out
+from forgetmap.evaluate.suites.openai_evals import split_options
 from forgetmap.files import lines
 from forgetmap.readers.common import brief, parse_json
 from forgetmap.samples import content_hash
@@ -245,11 +246,13 @@ def _options(
     if how == "bbh":
         text, choices = _split_bbh(text, part.benchmark.labels.get(part.subtask, []))
         return text, choices, _named(str(value).strip(), choices)
+    if how == "letters":
+        text, split = split_options(text)
+        letters = sorted(set(re.findall(r"\b[A-Z]\b", str(value))))
+        return text, list(split), [ascii_uppercase.index(letter) for letter in letters]
     choices = _choices(part.benchmark, row)
     if how == "flags":
         return text, choices, [place for place, flag in enumerate(value) if flag]
-    if how == "letters":
-        return text, choices, sorted(ascii_uppercase.index(str(one).strip()) for one in value)
     if kind != "mended" and value in ("", None):
         return text, choices, [len(choices) - 1]  # no label: index -1, so the last one was right
     if how == "letter":

@@ -110,7 +110,7 @@ def _level(number: int) -> str:
 
 
 def element_symbols() -> Sequence[Fact]:
-    """The symbol of each element; the others begin with the same letter or the one before."""
+    """The symbol of each element; the others begin with the same letter where three do."""
     symbols = [str(element.symbol) for element in _elements()]
     facts = []
     for element in _elements():

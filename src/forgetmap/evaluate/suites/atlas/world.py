@@ -36,6 +36,7 @@ _OVERSEAS = {
 }  # fmt: skip
 """Countries that touch far from home, or by a territory: neither right nor wrong."""
 _CONTESTED = frozenset(("srinagar", "jammu", "muzaffarabad", "mirpur"))
+"""Cities that two countries claim."""
 _WITH_ARTICLE = ("Bahamas", "Comoros", "Gambia", "Maldives", "Philippines", "Vatican")
 
 
