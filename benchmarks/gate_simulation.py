@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from simulate import KNOWN_OR_GUESSED, UNCHANGED, Kind, Regime, pattern_table, patterns_of
 
 from forgetmap.cells import CellTable, Plan
 from forgetmap.gate import judge
 from forgetmap.map import CoverageReport, ForgettingMap, Settings, Side
 from forgetmap.policy import Policy
 from forgetmap.stats import transitions
+from simulate import KNOWN_OR_GUESSED, UNCHANGED, Kind, Regime, pattern_table, patterns_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

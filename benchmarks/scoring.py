@@ -3,7 +3,7 @@
 Usage: ``python benchmarks/scoring.py MODEL_FOLDER [--items 1000] [--five-shot-items 200]``
 
 Multiple-choice items of the suite `atlas` with four options, float32, without and with five solved
-examples. The two take turns on small parts of the items, so that a busy machine slows both alike.
+examples. The two take turns, batch by batch, so that a busy machine slows both alike.
 lm-eval runs at the best of the batch sizes tried. Loading models and data is not counted; making
 tokens is. Prints a table; exits with 1 if a bar does not hold.
 """
@@ -27,8 +27,6 @@ LARGEST_DIFFERENCE = 1e-4
 BARS = {0: 3.0, 5: 15.0}
 """By solved examples: how many times lm-eval's speed is wanted."""
 TASKS = ("atlas_capitals", "atlas_currencies", "atlas_holidays")
-PART = 25
-"""Items that are scored at a time; packed scoring computes the shared beginning anew for each."""
 
 
 class Measured(NamedTuple):
@@ -90,32 +88,36 @@ def measure(folder: str, shots: int, items: int) -> Measured:
     from forgetmap.evaluate.local import LocalModel
     from forgetmap.evaluate.models import Running
 
-    parts = load_parts(shots, items)
+    tasks = load_tasks(shots, items)
     ours = LocalModel(folder, None, Running(device="cpu"))
     theirs = HFLM(pretrained=folder, dtype="float32", device="cpu", batch_size=1)
-    score_packed(ours, parts[0][:4])  # loads the model
-    batch = best_batch(theirs, parts[0])
+    score_packed(ours, tasks[0][:4])  # loads the model
+    batch = best_batch(theirs, tasks[0])
     theirs.batch_size_per_gpu = batch
     seconds = [0.0, 0.0]
-    difference, changed = 0.0, 0
-    done = 0
-    for part in parts:
+    difference, changed, done = 0.0, 0, 0
+    for requests in tasks:
         begin = time.perf_counter()
-        expected = score_by_lm_eval(theirs, part)
-        middle = time.perf_counter()
-        found = score_packed(ours, part)
-        seconds[0] += middle - begin
-        seconds[1] += time.perf_counter() - middle
-        for one, other in zip(found, expected, strict=True):
-            difference = max(difference, *(abs(a - b) for a, b in zip(one, other, strict=True)))
-            changed += one.index(max(one)) != other.index(max(other))
-        done += len(part)
-        print(
-            f"{shots} examples, {done} items: "
-            f"{seconds[0] / seconds[1]:.1f}x, difference {difference:.0e}, {changed} changed",
-            file=sys.stderr,
-        )
-    return Measured(shots, done, batch, *seconds, difference, changed)
+        groups = ours.plan(requests)
+        seconds[1] += time.perf_counter() - begin
+        for group in groups:
+            part = [requests[place] for place in group.places]
+            begin = time.perf_counter()
+            expected = score_by_lm_eval(theirs, part)
+            middle = time.perf_counter()
+            found = [list(reply.likelihoods) for reply in ours.run(part, group.hints)]
+            seconds[0] += middle - begin
+            seconds[1] += time.perf_counter() - middle
+            done += len(part)
+            for one, other in zip(found, expected, strict=True):
+                difference = max(difference, *(abs(a - b) for a, b in zip(one, other, strict=True)))
+                changed += one.index(max(one)) != other.index(max(other))
+            print(
+                f"{shots} examples, {done} items: {seconds[0] / seconds[1]:.1f}x, "
+                f"difference {difference:.1e}, {changed} changed",
+                file=sys.stderr,
+            )
+    return Measured(shots, done, batch, seconds[0], seconds[1], difference, changed)
 
 
 def measure_bfloat16(folder: str, items: int) -> tuple[float, int, int]:
@@ -123,12 +125,12 @@ def measure_bfloat16(folder: str, items: int) -> tuple[float, int, int]:
     from forgetmap.evaluate.local import LocalModel
     from forgetmap.evaluate.models import Running
 
-    parts = load_parts(0, items)
+    tasks = load_tasks(0, items)
     exact, rough = (
         [
             likelihoods
             for model in [LocalModel(folder, None, Running(dtype, "cpu"))]
-            for part in parts
+            for part in tasks
             for likelihoods in score_packed(model, part)
         ]
         for dtype in ("float32", "bfloat16")
@@ -139,19 +141,19 @@ def measure_bfloat16(folder: str, items: int) -> tuple[float, int, int]:
     return difference, changed, len(pairs)
 
 
-def load_parts(shots: int, items: int) -> list[list[Request]]:
-    """Parts of a task each; every task's items in a random order, so that parts are alike."""
+def load_tasks(shots: int, items: int) -> list[list[Request]]:
+    """About as many items of each task, drawn at random."""
     from forgetmap.evaluate import suites
     from forgetmap.evaluate.prompts import Asking, make_request
 
-    parts = []
     by_name = {task.name: task for task in suites.load("atlas").tasks}
-    for name in TASKS:
+    tasks = []
+    for left, name in zip(range(len(TASKS), 0, -1), TASKS, strict=True):
         questions = list(by_name[name].questions())
-        random.Random(0).shuffle(questions)
-        asked = [make_request(by_name[name], each, Asking(shots=shots)) for each in questions]
-        parts += [asked[start : start + PART] for start in range(0, len(asked), PART)]
-    return parts[: max(1, items // PART)]
+        wanted = (items - sum(map(len, tasks))) // left
+        drawn = random.Random(0).sample(questions, min(wanted, len(questions)))
+        tasks.append([make_request(by_name[name], each, Asking(shots=shots)) for each in drawn])
+    return tasks
 
 
 def best_batch(model: Any, requests: list[Request]) -> int:

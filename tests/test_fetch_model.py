@@ -163,5 +163,6 @@ class TestRealModel:
         assert rope["sliding_attention"]["rope_theta"] == 10_000.0
         model = open_model(str(folder))
         assert model._scorer.packs
-        said = model.run([Request("The capital of France is", max_tokens=4)], {})[0].text
+        asked = Request("Question: What is the capital of France?\nAnswer:", max_tokens=4)
+        said = model.run([asked], {})[0].text
         assert "Paris" in said

@@ -153,8 +153,8 @@ def write_policy(result: ForgettingMap) -> str:
     """A sensible policy for maps like this one, as YAML with comments.
 
     Made from a comparison you accept: later ones may forget as much as its upper bounds, not
-    more. Accuracy may fall by the map's margin, or by the smallest change such a comparison can
-    show where that is larger. Tasks only warn.
+    more. Accuracy may fall as far, and by the map's margin or the smallest change that such a
+    comparison can show. Tasks only warn.
 
     Example:
         >>> import forgetmap
@@ -164,7 +164,7 @@ def write_policy(result: ForgettingMap) -> str:
     """
     cell = result.total
     most = _up(max(result.settings.margin, cell.forgot.high))
-    seen = _up(max(result.settings.margin, cell.mde))
+    seen = _up(max(result.settings.margin, cell.mde, -cell.change.low))
     limits = [
         f"  - {{where: total, measure: forgetting, max: {most:g}}}",
         f"  - {{where: total, measure: drop, max: {seen:g}}}",
@@ -259,12 +259,13 @@ def _nodes(node: yaml.Node | None) -> Iterator[yaml.Node]:
 
 def _explained(path: Path, node: yaml.Node | None, error: ValidationError) -> str:
     """The first fault in one line: the file, the line, what is wrong, what may have been meant."""
-    first = error.errors()[0]
-    unknown = first["type"] == "extra_forbidden"
+    faults = error.errors()
+    typos = [fault for fault in faults if fault["type"] == "extra_forbidden"]
+    first = (typos or faults)[0]  # a typo is also why a key is missing
     place, key = _find(node, first["loc"])
     where = f"{path}:{place}"
     name = ".".join(str(part) for part in first["loc"])
-    if unknown:
+    if typos:
         known = tuple(_model_at(first["loc"]).model_fields)
         return f"{where}: unknown key {key!r:.60}{_meant(key, known)}"
     told = first["msg"].removeprefix("Value error, ")

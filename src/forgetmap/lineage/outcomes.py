@@ -100,7 +100,9 @@ class Outcomes:
                 f"{before} -> {after}: the logs have no scored item in common; "
                 "were both evaluated on the same tasks?"
             )
-        seen_b, seen_a = self.seen[b], self.seen[a]
+        shared, warnings = self.engine.shared_tasks(b, a)
+        common = np.isin(self.task, [self.tasks.index(task) for task in shared])
+        seen_b, seen_a = self.seen[b] & common, self.seen[a] & common
         conflicts, keys_before, keys_after = self.engine.conflicts(
             b, a, np.flatnonzero(seen_b & ~seen_a), np.flatnonzero(seen_a & ~seen_b)
         )
@@ -116,9 +118,9 @@ class Outcomes:
             identity=self.engine.identity_used,
         )
         patterns = self._patterns(b, a, scored)
-        metrics = self.engine.metric_names(b, a, patterns.tasks)
+        metrics = self.engine.metric_names(b, a, shared)
         prompts = self.engine.changed_prompts(b, a)
-        return Pairs(patterns, metrics, coverage, conflicts, [], prompts)
+        return Pairs(patterns, metrics, coverage, conflicts, warnings, prompts)
 
     def _patterns(self, b: int, a: int, scored: NDArray[np.bool_]) -> Patterns:
         items = np.flatnonzero(scored)
@@ -242,6 +244,17 @@ class Engine(Logs):
         """How the items were told apart."""
         content, rows = (self._count(what, *self.samples) for what in ("with_content", "rows"))
         return "index" if self.by_index or content < rows else "content"
+
+    def shared_tasks(self, b: int, a: int) -> tuple[list[str], list[str]]:
+        """The tasks that two checkpoints have in common, and what to say of the others."""
+        before, after = self.metrics[f"c{b}"].keys(), self.metrics[f"c{a}"].keys()
+        alone = {"before": before - after, "after": after - before}
+        warnings = [
+            f"{len(tasks)} tasks only in {side}: {some(tasks)}"
+            for side, tasks in alone.items()
+            if tasks
+        ]
+        return sorted(before & after), warnings
 
     def metric_names(self, b: int, a: int, tasks: list[str]) -> dict[str, str]:
         """The metric of each task; both where harnesses differ."""

@@ -127,8 +127,8 @@ class _Page:
         names = ("before", "after", "", "items", "forgot %", "gained %", "forgetting", "net")
         return [
             '<h2 id="graph">The graph</h2>',
-            '<p class="soft">An edge is as thick as the share forgotten on it, the number at its '
-            "end.</p>",
+            '<p class="soft">An edge is as thick as the share forgotten on it, which is '
+            "written beside it.</p>",
             drawings.graph(self.result),
             f"<details><summary>All {len(rows)} comparisons as a table</summary>"
             f"{_table(names, rows, 'Comparisons', text=3)}</details>",

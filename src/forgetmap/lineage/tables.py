@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forgetmap.cli_tools import make_folder
-from forgetmap.files import replacing
+from forgetmap.files import make_folder, replacing
 from forgetmap.flips import spreadsheet_safe
 
 if TYPE_CHECKING:

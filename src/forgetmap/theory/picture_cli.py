@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from forgetmap.cli_tools import Quiet, check_outputs, clear_errors, make_folder
+from forgetmap.cli_tools import Quiet, check_outputs, clear_errors
 
 
 def figures(
@@ -25,6 +25,7 @@ def figures(
       forgetmap theory figures --out theory-figures
     """
     with clear_errors():
+        from forgetmap.files import make_folder
         from forgetmap.theory.figures import FIGURES, write_figures
 
         drawn = 0
