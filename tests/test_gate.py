@@ -139,6 +139,12 @@ def test_without_correction_the_interval_decides(made: ForgettingMap) -> None:
     assert gate._p_from_count(1, 10, 0) == 0
 
 
+def test_the_mean_over_categories_is_no_count(made: ForgettingMap) -> None:
+    rules = policy({"where": "macro", "measure": "raw", "max": 0.1})
+    expected = gate._p_from_interval(made.macro.forgetting.raw, 0.1)
+    assert judge(made, rules).findings[0].p_value == pytest.approx(expected)
+
+
 def test_limits_on_a_cause() -> None:
     before = samples({"t": [1] * 100}, answer="x", response="It is x.")
     scores = [0] * 20 + [1] * 80
@@ -258,10 +264,19 @@ def test_limits_and_policy_files_are_told_apart(tmp_path: Path) -> None:
 
 def test_a_written_policy_lets_its_own_map_pass(made: ForgettingMap, tmp_path: Path) -> None:
     own = load(tmp_path, write_policy(made))
-    assert judge(made, own).verdict in ("PASS", "WARN")
+    assert judge(made, own).verdict == "PASS"
+    assert [limit.where for limit in own.limits] == ["total", "total", "task:*", "task:bad"]
+
+
+def test_a_written_policy_quotes_what_it_names(hostile: ForgettingMap, tmp_path: Path) -> None:
     setting = "x: [*a, {b}] # \n'\""
-    odd = made.model_copy(update={"confounds": [Confound(setting=setting, before=1, after=2)]})
-    assert load(tmp_path, write_policy(odd)).require.confounds == [setting]
+    tasks = {HOSTILE: hostile.total, "a": compare(*[samples({"a": [1] * 50})] * 2, **FAST).total}
+    odd = hostile.model_copy(
+        update={"tasks": tasks, "confounds": [Confound(setting=setting, before=1, after=2)]}
+    )
+    found = load(tmp_path, write_policy(odd))
+    assert found.require.confounds == [setting]
+    assert f"task:{HOSTILE}" in [limit.where for limit in found.limits]
 
 
 # --- how a verdict is told ------------------------------------------------------------------------
@@ -296,7 +311,7 @@ def test_markdown_keeps_names_in_code_spans(hostile: ForgettingMap) -> None:
     text = gate_output.to_markdown(judgement, hostile)
     rows = [line for line in text.splitlines() if line.startswith("| BLOCK")]
     assert len(rows) == 1
-    assert rows[0].replace("\\|", "").count("|") == 6
+    assert rows[0].replace("\\|", "").count("|") == 3
     outside = "".join(text.split("`")[::2])
     assert "@me" not in outside
     assert "<script>" not in outside

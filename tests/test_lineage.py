@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import os
 import random
+import subprocess
+import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +14,7 @@ import numpy as np
 import pytest
 
 import forgetmap
+from conftest import ROOT
 from forgetmap.errors import InputError
 from forgetmap.lineage.build import lineage
 from forgetmap.lineage.lives import KINDS, Lives, share
@@ -18,7 +22,7 @@ from forgetmap.lineage.pipeline import Checkpoint, Pipeline, from_run
 from forgetmap.readers import read
 from forgetmap.samples import Samples, content_hash
 from lineage_logs import HISTORY, STAGES, write_history
-from logs import items, write_jsonl
+from logs import items, lm_eval_record, write_jsonl, write_lm_eval
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -452,7 +456,74 @@ def test_the_tables_hold_every_item_and_every_flip(tmp_path: Path) -> None:
     assert float(totals[0]["forgot"]) == found.comparisons[0].map.total.forgot.value
 
 
+def test_the_benchmark_runs() -> None:
+    command = [sys.executable, ROOT / "benchmarks/lineage_job.py"]
+    sizes = ["--checkpoints", "2", "3", "--tasks", "2", "--items", "20"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [*command, *sizes], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert [line[:11] for line in done.stdout.splitlines()[-2:]] == ["| 2 | 1 | 4", "| 3 | 3 | 4"]
+
+
 def test_json_comes_back_whole(found: Lineage) -> None:
     again = type(found).model_validate_json(found.to_json())
     assert again == found
     assert again.schema_version == 1
+
+
+def test_what_the_task_map_leaves_out_is_told(tmp_path: Path) -> None:
+    path = write_history(tmp_path)
+    (tmp_path / "tasks.csv").write_text(
+        "task,category,k\nkept,Good,4\nlost,Bad,4\nlearned,ignored,\n"
+        "never,Bad,\nrecovered,Good,\nmissing,Good,\n"
+    )
+    found = lineage(path, draws=DRAWS, task_map=tmp_path / "tasks.csv")
+    assert "not in the task map tasks.csv: oscillating" in found.warnings
+    assert "left out, as the task map says: learned" in found.warnings
+    lines = found.life_lines[1]
+    assert set(lines.groups) == {"Good", "Bad", "unmapped"}
+    assert lines.items == 9
+    for comparison in found.comparisons:
+        logs = [found.node(name).log for name in (comparison.before, comparison.after)]
+        alone = forgetmap.compare(*logs, draws=DRAWS, task_map=tmp_path / "tasks.csv")
+        assert comparison.map.total == alone.total
+        assert comparison.map.categories == alone.categories
+
+
+def test_logs_of_two_harnesses_are_paired_by_their_words(tmp_path: Path) -> None:
+    questions = [f"What is {number} plus one?" for number in range(8)]
+    for name, scores in {"base": "11110000", "rl": "10110011"}.items():
+        rows = [
+            {"task": "sums", "question": question, "target": str(number + 1), "correct": int(score)}
+            for number, (question, score) in enumerate(zip(questions, scores, strict=True))
+        ]
+        write_jsonl(tmp_path / f"{name}.jsonl", rows)
+    records = [
+        lm_eval_record(
+            number,
+            float(score),
+            doc={"question": question},
+            target=str(number + 1),
+            arguments={"gen_args_0": {"arg_0": f"Question: {question}\nAnswer:", "arg_1": {}}},
+        )
+        for number, (question, score) in enumerate(zip(questions, "11000011", strict=True))
+    ]
+    write_lm_eval(tmp_path / "sft", records)
+    pipeline = Pipeline.of(
+        {
+            "base": Checkpoint(log=str(tmp_path / "base.jsonl")),
+            "sft": Checkpoint(log=str(tmp_path / "sft"), parents="base"),
+            "rl": Checkpoint(log=str(tmp_path / "rl.jsonl"), parents="sft"),
+        }
+    )
+    found = lineage(pipeline, draws=DRAWS)
+    counts = {kind: count for kind, count in found.life_lines[0].counts.items() if count}
+    assert counts == {
+        "kept": 1, "lost for good": 1, "recovered": 2, "learned": 2, "never known": 2,
+    }  # fmt: skip
+    assert "logs of two harnesses: items are paired by their words" in found.warnings
+    alone = forgetmap.compare(tmp_path / "base.jsonl", tmp_path / "sft", draws=DRAWS)
+    assert found.comparison("base", "sft").total == alone.total
+    assert found.comparison("base", "sft").settings == alone.settings

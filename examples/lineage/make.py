@@ -1,4 +1,4 @@
-"""Write the example's logs: made-up answers, so that every kind of life line occurs.
+"""Write the example's logs: made-up answers of a pipeline and of a training run.
 
 Usage: ``python examples/lineage/make.py``
 

@@ -131,9 +131,11 @@ def is_language(item: Lost) -> bool:
         >>> is_language(Lost(prompt_after="What is the sum of it?", response_after="这是七"))
         True
     """
-    expected = language_of(item.response_before) or language_of(item.prompt_after)
     found = language_of(item.response_after)
-    return expected is not None and found is not None and found != expected
+    if found is None:
+        return False
+    expected = language_of(item.response_before) or language_of(item.prompt_after)
+    return expected is not None and found != expected
 
 
 def is_unparsed(item: Lost) -> bool:
@@ -299,10 +301,13 @@ _FUNCTION_WORDS = {
     "Portuguese": "os as e é uma que para com não do da dos em por mais são como ao então está se",
     "Dutch": "de het een van en is dat niet op te zijn met voor er aan ook dus worden deze naar",
 }
-_WORDS_OF = {name: frozenset(words.split()) for name, words in _FUNCTION_WORDS.items()}
+_LANGUAGES_OF: dict[str, list[str]] = {}
+for _name, _words in _FUNCTION_WORDS.items():
+    for _word in _words.split():
+        _LANGUAGES_OF.setdefault(_word, []).append(_name)
 _FEWEST_WORDS = 4
 """Function words of a language that must be there; fewer may be a quotation."""
-_LOOK = 2000
+_LOOK = 1000
 _CODE = re.compile(r"```.*?(?:```|$)|\$[^$]{0,200}\$", re.DOTALL)
 _SCRIPTS = {"HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean", "CJK": "Chinese"}
 
@@ -321,7 +326,10 @@ def language_of(text: str | None) -> str | None:
     if text is None:
         return None
     prose = _CODE.sub(" ", looked_at(text)[:_LOOK])
-    scripts = Counter(_script(letter) for letter in prose if letter.isalpha())
+    scripts = Counter[str]()
+    for letter, times in Counter(prose).items():
+        if letter.isalpha():
+            scripts[_script(letter)] += times
     if not scripts:
         return None
     script, count = scripts.most_common(1)[0]
@@ -340,12 +348,12 @@ def _script(letter: str) -> str:
 
 
 def _latin_language(text: str) -> str | None:
-    words = Counter(re.findall(r"[^\W\d_]+", text.lower()))
-    ranked = sorted(
-        ((sum(words[word] for word in known), name) for name, known in _WORDS_OF.items()),
-        reverse=True,
+    hits = Counter(
+        name
+        for word in re.findall(r"[^\W\d_]+", text.lower())
+        for name in _LANGUAGES_OF.get(word, ())
     )
-    (best, name), (second, _) = ranked[:2]
+    (name, best), (_, second) = [*hits.most_common(2), ("", 0), ("", 0)][:2]
     return name if best >= _FEWEST_WORDS and best >= 2 * second else None
 
 

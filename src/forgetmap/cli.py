@@ -20,6 +20,7 @@ from forgetmap.cli_tools import (
     progress,
     write_json,
 )
+from forgetmap.lineage.cli import lineage
 from forgetmap.theory.cli import app as theory
 
 if TYPE_CHECKING:
@@ -332,6 +333,7 @@ def serve(
         run(paths, host=host, port=port, open_browser=open_, say=typer.echo, task_map=task_map)
 
 
+app.command()(lineage)
 app.command()(score)
 app.command()(drift)
 

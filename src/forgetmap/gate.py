@@ -18,7 +18,7 @@ from scipy import special
 from forgetmap.causes import UNKNOWN, share
 from forgetmap.errors import InputError, WithheldError
 from forgetmap.map import percent
-from forgetmap.policy import EVERY, Limit, Policy, Require, Tier, setting_name
+from forgetmap.policy import EVERY, Action, Limit, Policy, Require, Tier, setting_name
 from forgetmap.stats.tests import holm
 
 if TYPE_CHECKING:
@@ -93,6 +93,12 @@ def _check(result: ForgettingMap, name: str, limit: float) -> GateResult:
 Verdict = Literal["PASS", "WARN", "BLOCK", "WITHHELD"]
 State = Literal["held", "broken", "undecided", "missing"]
 EXIT_CODES: dict[Verdict, int] = {"PASS": 0, "WARN": 0, "BLOCK": 1, "WITHHELD": 3}
+_ACTIONS: dict[Action, Verdict] = {
+    "pass": "PASS",
+    "warn": "WARN",
+    "block": "BLOCK",
+    "withhold": "WITHHELD",
+}
 _SPREAD = float(special.ndtri(0.975))
 
 
@@ -236,13 +242,14 @@ def _case(result: ForgettingMap, limit: Limit, where: str, require: Require) -> 
     cell = _cell(result, where)
     if cell is None:
         return _Case(limit, where, None, "it is not in the map")
-    bounds = [limit.max, None if limit.max_relative is None else
-              limit.max_relative * cell.accuracy_before]  # fmt: skip
+    relative = limit.max_relative
+    bounds = (limit.max, None if relative is None else relative * cell.accuracy_before)
     bound = min(found for found in bounds if found is not None)
     if cell.n < require.items:
         few = f"it has only {cell.n:,} items; the policy asks for {require.items:,}"
         return _Case(limit, where, bound, few)
-    return _Case(limit, where, bound, _evidence(cell, limit, bound))
+    pooled = where != "macro"  # a mean over categories is no count of items
+    return _Case(limit, where, bound, _evidence(cell, limit, bound, pooled))
 
 
 def _cell(result: ForgettingMap, where: str) -> Cell | None:
@@ -253,7 +260,7 @@ def _cell(result: ForgettingMap, where: str) -> Cell | None:
     return (result.categories if kind == "category" else result.tasks).get(name)
 
 
-def _evidence(cell: Cell, limit: Limit, bound: float) -> _Evidence | str:
+def _evidence(cell: Cell, limit: Limit, bound: float, pooled: bool) -> _Evidence | str:
     if limit.cause:
         return _of_cause(cell, limit.cause, bound)
     if limit.measure == "drop":
@@ -267,7 +274,7 @@ def _evidence(cell: Cell, limit: Limit, bound: float) -> _Evidence | str:
     if estimate is None:
         return f"the map has no {name} for it"
     counted = name == "raw" and cell.repeats_before == cell.repeats_after == 1
-    if counted and cell.interval != "cluster bootstrap":
+    if counted and pooled and cell.interval != "cluster bootstrap":
         p_value = _p_from_count(round(estimate.value * cell.n), cell.n, bound)
     else:
         p_value = _p_from_interval(estimate, bound)
@@ -326,15 +333,16 @@ def _corrected(cases: list[_Case], policy: Policy) -> list[float]:
 
 def _decided(case: _Case, policy: Policy, adjusted: float) -> Finding:
     limit = case.limit
-    actions: dict[str, Verdict] = {
-        "pass": "PASS", "warn": "WARN", "block": "BLOCK", "withhold": "WITHHELD",
-    }  # fmt: skip
     if isinstance(case.evidence, str) or case.bound is None:
         return Finding(
-            where=case.where, measure=limit.measure, limit=case.bound, tier=limit.tier,
-            state="missing", verdict=actions[limit.missing or policy.missing],
+            where=case.where,
+            measure=limit.measure,
+            limit=case.bound,
+            tier=limit.tier,
+            state="missing",
+            verdict=_ACTIONS[limit.missing or policy.missing],
             reason=f"{case.where}, {limit.measure}: {case.evidence}",
-        )  # fmt: skip
+        )
     estimate = case.evidence.estimate
     state: State = "undecided"
     if adjusted <= (limit.alpha or policy.alpha) and estimate.value > case.bound:
@@ -343,13 +351,19 @@ def _decided(case: _Case, policy: Policy, adjusted: float) -> Finding:
         state = "held"
     verdict: dict[State, Verdict] = {
         "held": "PASS",
-        "broken": actions[limit.tier],
-        "undecided": actions[limit.undecided or policy.undecided],
+        "broken": _ACTIONS[limit.tier],
+        "undecided": _ACTIONS[limit.undecided or policy.undecided],
     }
     return Finding(
-        where=case.where, measure=limit.measure, limit=case.bound, tier=limit.tier, state=state,
-        verdict=verdict[state], reason=_reason(case, case.bound, state), p_value=adjusted,
-    )  # fmt: skip
+        where=case.where,
+        measure=limit.measure,
+        limit=case.bound,
+        tier=limit.tier,
+        state=state,
+        verdict=verdict[state],
+        reason=_reason(case, case.bound, state),
+        p_value=adjusted,
+    )
 
 
 def _reason(case: _Case, bound: float, state: State) -> str:

@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 from rich.text import Text
 
-from forgetmap.map import percent
 from forgetmap.terminal import clean
 
 if TYPE_CHECKING:
@@ -75,17 +74,15 @@ def to_markdown(judgement: Judgement, result: ForgettingMap) -> str:
         "",
         *(f"- {_code(text, 300)}" for text in judgement.obstacles),
         *([""] if judgement.obstacles else []),
-        "| verdict | where | measure | limit | finding |",
-        "| --- | --- | --- | ---: | --- |",
     ]
-    found = ordered(judgement)
-    lines += [
-        f"| {one.verdict} | {_code(one.where)} | {one.measure} | "
-        f"{'' if one.limit is None else percent(one.limit)} | {_code(one.reason, 300)} |"
-        for one in found[:_MOST_ROWS]
-    ]
-    if len(found) > _MOST_ROWS:
-        lines += ["", f"{len(found) - _MOST_ROWS:,} more limits are not listed."]
+    found = [one for one in ordered(judgement) if one.verdict != "PASS"]
+    if found:
+        lines += ["| verdict | finding |", "| --- | --- |"]
+        lines += [f"| {one.verdict} | {_code(one.reason, 300)} |" for one in found[:_MOST_ROWS]]
+        if len(found) > _MOST_ROWS:
+            lines += ["", f"{len(found) - _MOST_ROWS:,} more are not listed."]
+        lines.append("")
+    lines.append(f"{len(judgement.findings) - len(found):,} limits hold.")
     if result.confounds:
         differ = ", ".join(_code(one.setting) for one in result.confounds)
         lines += ["", f"The two runs differ in: {differ}."]

@@ -36,7 +36,7 @@ Rows = list[tuple[Any, ...]]
 MEMORY_LIMIT = "1500MB"
 CLUSTER_BUCKETS = 200
 """Clusters beyond this many are lumped together: variance stays honest, cost stays bounded."""
-_SCALE = 10**12
+SCALE = 10**12
 """Sums of fractions are taken over whole multiples of 1e-12, so that row order cannot matter."""
 
 _LENIENT_METRICS = (
@@ -322,6 +322,12 @@ class Logs:
     def _soft(self) -> bool:
         return all(self._count("with_probability", side) for side in self.samples)
 
+    @property
+    def identity_used(self) -> Identity:
+        """How the items were told apart in fact."""
+        content, rows = (self._count(what, *self.samples) for what in ("with_content", "rows"))
+        return "index" if self.by_index or content < rows else "content"
+
     def _keep(self, name: str, sql: str) -> None:
         """Keep the result of a query under a name, for the queries that follow."""
         self._query(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
@@ -416,7 +422,7 @@ class Engine(Logs):
     def _histogram(self) -> Rows:
         bucket, clusters = self._buckets()
         sums = ", ".join(
-            f"sum(round(power({value}, {degree}) * {_SCALE})::{self.integer})"
+            f"sum(round(power({value}, {degree}) * {SCALE})::{self.integer})"
             for value in ("forgotten", "gained")
             for degree in (1, 2, 3)
         )
@@ -461,7 +467,7 @@ class Engine(Logs):
             only_before=sum(row[7] for row in rows if row[5] is None),
             only_after=sum(row[7] for row in rows if row[3] is None),
             duplicates=sum(int(row[8]) for row in rows),
-            identity=self._identity(),
+            identity=self.identity_used,
         )
         conflicts: list[tuple[str, str]] = []
         if coverage.only_before and coverage.only_after:
@@ -474,7 +480,7 @@ class Engine(Logs):
             raise InputError(_nothing_in_common(coverage))
         names, options, *counts = zip(*(row[:8] for row in scored), strict=True)
         soft = np.array([row[9:16] for row in scored], dtype=np.float64)
-        soft[:, 1:] /= _SCALE
+        soft[:, 1:] /= SCALE
         columns: list[NDArray[Any]] = [
             np.array(names),
             np.array([np.inf if k is None else k for k in options]),
@@ -517,10 +523,6 @@ class Engine(Logs):
                 GROUP BY task"""
         )
         return {task: (changed, paired) for task, changed, paired in sorted(found) if changed}
-
-    def _identity(self) -> Identity:
-        content, rows = (self._count(what, *self.samples) for what in ("with_content", "rows"))
-        return "index" if self.by_index or content < rows else "content"
 
     def _conflicts(self) -> Rows:
         """Unmatched items with the same id on both sides, as (task, id, key before, key after)."""

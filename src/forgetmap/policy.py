@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -15,9 +16,9 @@ from forgetmap.files import open_binary
 from forgetmap.readers.common import brief
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from forgetmap.map import ForgettingMap
+    from forgetmap.map import Cell, ForgettingMap
 
 Tier = Literal["block", "warn"]
 Action = Literal["pass", "warn", "block", "withhold"]
@@ -162,34 +163,23 @@ def write_policy(result: ForgettingMap) -> str:
         >>> Policy.model_validate(yaml.safe_load(text)).limits[0].where
         'total'
     """
-    cell = result.total
-    most = _up(max(result.settings.margin, cell.forgot.high))
-    seen = _up(max(result.settings.margin, cell.mde, -cell.change.low))
-    limits = [
-        f"  - {{where: total, measure: forgetting, max: {most:g}}}",
-        f"  - {{where: total, measure: drop, max: {seen:g}}}",
+    cell, margin = result.total, result.settings.margin
+    limits: list[dict[str, Any]] = [
+        {"where": "total", "measure": "forgetting", "max": _up(max(margin, cell.forgot.high))},
+        {"where": "total", "measure": "drop", "max": _up(max(margin, cell.mde, -cell.change.low))},
+        *_group_limits("category", result.categories, margin, "block"),
+        *_group_limits("task", result.tasks, margin, "warn"),
     ]
-    if len(result.categories) > 1:
-        most = _up(max(found.forgot.high for found in result.categories.values()))
-        limits.append(f'  - {{where: "category:*", measure: forgetting, max: {most:g}}}')
-    if len(result.tasks) > 1:
-        most = _up(max(found.forgot.high for found in result.tasks.values()))
-        limits.append(f'  - {{where: "task:*", measure: forgetting, max: {most:g}, tier: warn}}')
     if cell.causes is not None:
         limits += [
-            f'  - {{where: total, measure: "cause:{name}", max: 0.02, tier: warn}}'
-            for name in ("format", "refused", "truncated")
+            {"where": "total", "measure": f"{_CAUSE}{name}", "max": margin, "tier": "warn"}
+            for name in ("format", "truncated", "refused")
         ]
     covered = min(
         cell.n / max(1, count)
         for count in (result.coverage.items_before, result.coverage.items_after)
     )
-    allowed = yaml.safe_dump(
-        sorted({setting_name(found.setting) for found in result.confounds}),
-        default_flow_style=True,
-        width=10_000,
-        allow_unicode=False,
-    ).strip()
+    allowed = _flow(sorted({setting_name(found.setting) for found in result.confounds}))
     return "\n".join(
         [
             "# What a checkpoint must keep. Keys: docs/reference/policy.md",
@@ -203,7 +193,7 @@ def write_policy(result: ForgettingMap) -> str:
             f"  coverage: {int(95 * covered) / 100:g}",
             f"  confounds: {allowed}  # settings that may differ between the runs",
             "limits:",
-            *limits,
+            *(f"  - {_flow(limit)}" for limit in limits),
             "",
         ]
     )
@@ -219,9 +209,31 @@ def setting_name(setting: str) -> str:
     return setting.partition(" (")[0]
 
 
+def _group_limits(
+    kind: str, cells: Mapping[str, Cell], margin: float, tier: Tier
+) -> list[dict[str, Any]]:
+    """One limit that three quarters of the cells keep, and their own for those that do not."""
+    if len(cells) < 2:
+        return []
+    highs = sorted(cell.forgot.high for cell in cells.values())
+    usual = _up(max(margin, highs[3 * (len(highs) - 1) // 4]))
+    most = {EVERY: usual} | {
+        name: _up(cell.forgot.high) for name, cell in cells.items() if cell.forgot.high > usual
+    }
+    return [
+        {"where": f"{kind}:{name}", "measure": "forgetting", "max": share, "tier": tier}
+        for name, share in most.items()
+    ]
+
+
+def _flow(value: object) -> str:
+    """A value as YAML on one line, quoted where its text asks for that."""
+    return yaml.safe_dump(value, default_flow_style=True, width=1_000_000, sort_keys=False).strip()
+
+
 def _up(share: float) -> float:
     """The next half percent, which people can read."""
-    return max(1, -(-round(share * 1000) // 5)) * 5 / 1000
+    return min(1.0, math.ceil(share * 200 - 1e-9) / 200)
 
 
 # --- where in the file ----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forgetmap.cli_tools import Json, Quiet, check_outputs, clear_errors, make_folder, write_json
+from forgetmap.cli_tools import Json, Quiet, check_outputs, clear_errors, write_json
 
 if TYPE_CHECKING:
     from forgetmap.evaluate.models import Running
@@ -106,6 +106,7 @@ def evaluate(
     from forgetmap.errors import InputError
     from forgetmap.evaluate.models import Running
     from forgetmap.evaluate.prompts import Asking
+    from forgetmap.files import make_folder
 
     with clear_errors(), _answers(quiet) as progress:
         check_outputs([json], [])

@@ -18,7 +18,7 @@ from zlib import crc32
 import orjson
 
 from forgetmap.errors import InputError
-from forgetmap.files import lines
+from forgetmap.files import lines, make_folder
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -51,8 +51,8 @@ class Store:
         self._found: dict[str, dict[str, Any]] = {}
 
     def __enter__(self) -> Self:
+        make_folder(self.folder)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

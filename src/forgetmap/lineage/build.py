@@ -107,6 +107,8 @@ def lineage(
     if not isinstance(pipeline, Pipeline):
         pipeline = Pipeline.load(pipeline)
     _check_numbers(threshold, margin, draws, seed)
+    if csv is not None and Path(csv).exists() and not Path(csv).is_dir():
+        raise InputError(f"--csv {csv}: is a file; name a folder")
     asked = task_map if task_map is not None else pipeline.task_map
     categories = asked if isinstance(asked, TaskMap | None) else TaskMap.load(asked)
     how = ReadOptions(
@@ -115,7 +117,7 @@ def lineage(
     samples = _read_all(pipeline, how)
     outcomes = Engine(samples, metric, threshold, identity).outcomes()
     if categories:
-        outcomes.apply(categories, IGNORED)
+        outcomes.apply(categories)
     plan = Plan(margin=margin, draws=draws, seed=seed)
     builder = Builder(pipeline, samples, outcomes, categories, plan, threshold)
     result = builder.build()

@@ -38,7 +38,7 @@ def graph(result: Lineage) -> str:
     place = _places(result)
     width = max(column for column, _ in place.values()) * _STEP[0] + _BOX[0] + 20
     height = max(lane for _, lane in place.values()) * _STEP[1] + _BOX[1] + 20
-    parts = []
+    parts, labels = [], []
     for found in result.comparisons:
         if not found.edge:
             continue
@@ -47,15 +47,17 @@ def graph(result: Lineage) -> str:
         x1, y1 = 10 + c1 * _STEP[0], 10 + l1 * _STEP[1] + _BOX[1] / 2
         forgot = found.map.total.forgot.value
         style = "edge losing" if forgot >= _LOSING else "edge"
-        middle = (x0 + x1) / 2
+        bend = x1 - (_STEP[0] - _BOX[0])  # a long edge keeps to its lane until the last gap
+        middle = (bend + x1) / 2
         parts.append(
             f'<path class="{style}" stroke-width="{1.5 + 40 * max(forgot, 0):.1f}" '
-            f'd="M{x0} {y0}C{middle} {y0} {middle} {y1} {x1} {y1}"/>'
+            f'd="M{x0} {y0}H{bend}C{middle} {y0} {middle} {y1} {x1} {y1}"/>'
         )
-        parts.append(
+        labels.append(
             f'<text class="over" x="{middle}" y="{(y0 + y1) / 2 + 4}" text-anchor="middle" '
             f'font-size="11">{percent(forgot)}</text>'
         )
+    parts += labels
     for node in result.nodes:
         column, lane = place[node.name]
         x, y = 10 + column * _STEP[0], 10 + lane * _STEP[1]

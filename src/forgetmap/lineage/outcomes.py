@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from forgetmap.errors import InputError
-from forgetmap.pairing import CLUSTER_BUCKETS, Coverage, Logs, Pairs, choose_metric
+from forgetmap.pairing import CLUSTER_BUCKETS, SCALE, Coverage, Logs, Pairs, choose_metric
 from forgetmap.readers.common import some
 from forgetmap.stats.patterns import Patterns
+from forgetmap.taskmap import IGNORED, UNMAPPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _BATCH = 131_072
-_SCALE = 10**12
-"""As in the pairing of two logs: sums of whole multiples do not depend on the order of rows."""
 
 
 class ItemText(NamedTuple):
@@ -160,21 +159,27 @@ class Outcomes:
         moved = ((change * change + change) / 2, (change * change - change) / 2)
         for place, value in enumerate(v**degree for v in moved for degree in (1, 2, 3)):
             sums = np.zeros(size, np.int64)
-            np.add.at(sums, index, np.rint(value * _SCALE).astype(np.int64))
-            soft[:, place + 1] = sums / _SCALE
+            np.add.at(sums, index, np.rint(value * SCALE).astype(np.int64))
+            soft[:, place + 1] = sums / SCALE
         return soft
 
-    def apply(self, task_map: TaskMap, ignored: str) -> Outcomes:
+    def apply(self, task_map: TaskMap) -> None:
         """Take missing option counts from a task map, and leave out what it says to ignore."""
+        categories = [task_map.category(task) for task in self.tasks]
         options = np.array([task_map.options(task) or np.inf for task in self.tasks])
         self.k = np.where(np.isinf(self.k), options[self.task], self.k)
-        out = [i for i, task in enumerate(self.tasks) if task_map.category(task) == ignored]
-        keep = ~np.isin(self.task, out)
+        for category, says in (
+            (UNMAPPED, f"not in the task map {task_map.name}"),
+            (IGNORED, "left out, as the task map says"),
+        ):
+            pairs = zip(self.tasks, categories, strict=True)
+            if tasks := [task for task, found in pairs if found == category]:
+                self.engine.warnings.append(f"{says}: {', '.join(tasks)}")
+        keep = np.array([category != IGNORED for category in categories])[self.task]
         if not keep.any():
             raise InputError(f"the task map {task_map.name} says to ignore every task of the logs")
         self.runs[:, ~keep] = self.right[:, ~keep] = 0
         self.seen[:, ~keep] = False
-        return self
 
 
 class Engine(Logs):
@@ -238,12 +243,6 @@ class Engine(Logs):
     def _soft(self) -> bool:
         """Wherever two checkpoints have option probabilities, they can be used."""
         return sum(self._count("with_probability", side) > 0 for side in self.samples) > 1
-
-    @property
-    def identity_used(self) -> Identity:
-        """How the items were told apart."""
-        content, rows = (self._count(what, *self.samples) for what in ("with_content", "rows"))
-        return "index" if self.by_index or content < rows else "content"
 
     def shared_tasks(self, b: int, a: int) -> tuple[list[str], list[str]]:
         """The tasks that two checkpoints have in common, and what to say of the others."""

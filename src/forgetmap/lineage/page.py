@@ -17,6 +17,7 @@ import numpy as np
 from forgetmap.files import write_text
 from forgetmap.lineage import drawings
 from forgetmap.lineage.lives import KINDS, MEANINGS
+from forgetmap.lineage.result import interval
 from forgetmap.map import percent
 from forgetmap.terminal import clean
 
@@ -248,7 +249,7 @@ class _Page:
                 _text(" and ".join(part.known_to) or "no parent"),
                 f"{part.items:,}",
                 f"{part.kept:,}",
-                _interval(part.share),
+                interval(part.share),
             ]
             for part in merge.parts
         ]
@@ -399,8 +400,8 @@ def _heat_cell(cell: Cell, place: str | None) -> str:
 def _cell(cell: Cell) -> list[str]:
     return [
         f"{cell.n:,}",
-        _interval(cell.forgot),
-        _interval(cell.gained),
+        interval(cell.forgot),
+        interval(cell.gained),
         cell.verdict.forgetting,
         cell.verdict.net,
     ]
@@ -432,14 +433,7 @@ def _table(
 
 
 def _or_dash(found: Estimate | None) -> str:
-    return "-" if found is None else _interval(found)
-
-
-def _interval(found: Estimate) -> str:
-    value, low, high = (
-        percent(share).removesuffix(" %") for share in (found.value, found.low, found.high)
-    )
-    return f"{value} ({low} to {high})"
+    return "-" if found is None else interval(found)
 
 
 def _text(text: object, most: int = 200) -> str:

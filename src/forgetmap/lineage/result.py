@@ -267,13 +267,21 @@ class Lineage(_Model):
         worst = max(against, key=lambda found: found.map.total.forgot.value)
         edges = [found for found in self.comparisons if found.edge]
         stage = max(edges, key=lambda found: found.map.total.forgot.value)
-        forgot, lost = worst.map.total.forgot, stage.map.total.forgot
+        forgot, lost = (interval(found.map.total.forgot, " %") for found in (worst, stage))
         return (
-            f"{worst.after} forgot most of what {self.root} knew: {_interval(forgot)}; "
-            f"the stage that lost most is {stage.before} -> {stage.after}: {_interval(lost)}"
+            f"{worst.after} forgot most of what {self.root} knew: {forgot}; "
+            f"the stage that lost most is {stage.before} -> {stage.after}: {lost}"
         )
 
 
-def _interval(found: Estimate) -> str:
-    low, high = (percent(end).removesuffix(" %") for end in (found.low, found.high))
-    return f"{percent(found.value)} ({low} to {high})"
+def interval(found: Estimate, unit: str = "") -> str:
+    """A share in percent, with its interval.
+
+    Example:
+        >>> interval(Estimate(value=0.5, low=0.25, high=0.75), " %")
+        '50.0 % (25.0 to 75.0)'
+    """
+    value, low, high = (
+        percent(share).removesuffix(" %") for share in (found.value, found.low, found.high)
+    )
+    return f"{value}{unit} ({low} to {high})"

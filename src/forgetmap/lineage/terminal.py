@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from forgetmap.lineage.result import interval
 from forgetmap.map import percent
 from forgetmap.terminal import clean
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from forgetmap.lineage.result import DoseCurve, LifeLines, Lineage, Merge, Node, Run
-    from forgetmap.map import Cell, Estimate
+    from forgetmap.map import Cell
 
 _MOST_ROWS = 12
 _NAME = 30
@@ -48,7 +49,7 @@ def print_lineage(result: Lineage, out: Console) -> None:
         Text(
             f"{result.settings.majority} (life lines, merges, doses); missing items are never "
             "taken for wrong. forgot, gained: headline estimator of the maps; 95 % intervals in "
-            "brackets.",
+            "brackets; then the verdicts: forgetting, net change; ? is undecided.",
             style="dim",
         )
     )
@@ -94,8 +95,9 @@ def _label(result: Lineage, node: Node) -> Text:
 
 
 def _change(cell: Cell) -> str:
-    verdict = f"{cell.verdict.forgetting}, net {cell.verdict.net}"
-    return f"forgot {_interval(cell.forgot)}, gained {_interval(cell.gained)}; {verdict}"
+    words = (cell.verdict.forgetting, cell.verdict.net)
+    verdict = ", ".join("?" if word == "undecided" else word for word in words)
+    return f"forgot {interval(cell.forgot, ' %')}, gained {interval(cell.gained, ' %')}; {verdict}"
 
 
 def _life_lines(lines: LifeLines) -> Table:
@@ -114,7 +116,7 @@ def _worst(result: Lineage, end: str) -> Table:
         table.add_row(
             Text(clean(stage.group, 40)),
             Text(f"{clean(stage.before, _NAME)} -> {clean(stage.after, _NAME)}"),
-            _interval(stage.forgetting),
+            interval(stage.forgetting),
             f"{stage.lost:,.4g} / {stage.lost_on_path:,.4g}",
             "yes" if stage.clear else "no",
         )
@@ -133,14 +135,14 @@ def _merge(merge: Merge) -> Table:
     table = _table(("known to", "items", "known after merging", "share %"), text=1)
     for part in merge.parts:
         names = " and ".join(clean(name, _NAME) for name in part.known_to) or "no parent"
-        table.add_row(Text(names), f"{part.items:,}", f"{part.kept:,}", _interval(part.share))
+        table.add_row(Text(names), f"{part.items:,}", f"{part.kept:,}", interval(part.share))
     return table
 
 
 def _dose_curve(curve: DoseCurve) -> Table:
     table = _table(("checkpoint", curve.number, "old kept %", "new gained %"), text=1)
     for point in curve.points:
-        shares = ("-" if s is None else _interval(s) for s in (point.kept, point.gained))
+        shares = ("-" if s is None else interval(s) for s in (point.kept, point.gained))
         table.add_row(Text(clean(point.checkpoint, _NAME)), f"{point.dose:g}", *shares)
     return table
 
@@ -150,13 +152,13 @@ def _run(run: Run) -> Table:
     names = ("checkpoint", number, "accuracy %", "forgot %", "gained %", "recovered %")
     table = _table(names, text=1)
     for stage, moment in enumerate(run.moments, 1):
-        recovered = "-" if moment.recovered is None else _interval(moment.recovered)
+        recovered = "-" if moment.recovered is None else interval(moment.recovered)
         table.add_row(
             Text(clean(moment.checkpoint, _NAME)),
             f"{stage if moment.dose is None else moment.dose:g}",
             percent(moment.accuracy).removesuffix(" %"),
-            _interval(moment.forgotten),
-            _interval(moment.gained),
+            interval(moment.forgotten),
+            interval(moment.gained),
             recovered,
         )
     return table
@@ -179,10 +181,3 @@ def _table(names: Sequence[str], text: int, tail: int = 0) -> Table:
         is_text = place < text or place >= len(names) - tail
         table.add_column(name, justify="left" if is_text else "right", overflow="fold")
     return table
-
-
-def _interval(found: Estimate) -> str:
-    value, low, high = (
-        percent(share).removesuffix(" %") for share in (found.value, found.low, found.high)
-    )
-    return f"{value} ({low}, {high})"

@@ -253,7 +253,7 @@ def _object(value: Any, name: str) -> dict[str, Any]:
 def _json(text: str, name: str) -> Any:
     try:
         return parse_json(text.encode("utf-8", "replace"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{name} is not valid JSON ({brief(error)})") from error
 
 
@@ -278,7 +278,7 @@ def _cell(name: str, cell: str) -> Any:
     if name in _NESTED and cell[:1] in ("[", "{"):
         try:
             return parse_json(cell.encode())
-        except ValueError:
+        except (ValueError, RecursionError):
             return cell
     return cell
 

@@ -16,7 +16,10 @@ function short(number) {
   const size = Math.abs(number);
   if (size >= 0.001 && size < 10000) return String(Number(number.toPrecision(3)));
   const [digits, power] = number.toExponential(0).split("e");
-  const raised = String(Number(power)).replace(/./g, (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]);
+  const raised = String(Number(power)).replace(
+    /./g,
+    (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)],
+  );
   return digits === "1" ? `10${raised}` : `${digits}·10${raised}`;
 }
 

@@ -78,8 +78,7 @@ const forwardSlope = (l, replay, table) =>
   (expit(l) - replay) * (table ? lookUp(table.resolution, l) : 1);
 
 // `goal` is the contrast of the target, minus delta^2 / 2 for one of the new mode alone.
-const reverseSlope = (l, goal, table) =>
-  expit(l) * expit(-l) * (lookUp(table.contrast, l) - goal);
+const reverseSlope = (l, goal, table) => expit(l) * expit(-l) * (lookUp(table.contrast, l) - goal);
 
 function goalContrast(target, delta, nodes) {
   const l = logit(target);
@@ -116,8 +115,7 @@ function jointSpeed(state, goal, delta, nodes) {
   return [
     -beta * (1 - beta) * (onOld.ratio - onNew.ratio),
     -beta * (old - onOld.model * (old - fresh) - onOld.target * delta),
-    -(1 - beta) *
-      (fresh - delta + (1 - onNew.model) * (old - fresh) + (1 - onNew.target) * delta),
+    -(1 - beta) * (fresh - delta + (1 - onNew.model) * (old - fresh) + (1 - onNew.target) * delta),
   ];
 }
 
@@ -213,8 +211,7 @@ function entropicKept(reference, penalty) {
 
 const spaced = (count, low, high) =>
   Array.from({ length: count }, (_, i) => low + ((high - low) * i) / (count - 1));
-const geometric = (count, low, high) =>
-  spaced(count, Math.log(low), Math.log(high)).map(Math.exp);
+const geometric = (count, low, high) => spaced(count, Math.log(low), Math.log(high)).map(Math.exp);
 
 const TIMES = geometric(61, 0.1, 1000);
 const DRIFT_TIMES = spaced(41, 0, 1).map((part) => 60 * part * part);

@@ -14,30 +14,67 @@ function make(tag, properties = {}, ...children) {
 const same = (value) => value;
 const SLIDERS = [
   {
-    id: "delta", name: "Separation", first: 3, low: 0.5, high: 8, step: 0.1,
-    shown: (value) => value.toFixed(1), hint: "of the modes, in standard deviations",
+    id: "delta",
+    name: "Separation",
+    first: 3,
+    low: 0.5,
+    high: 8,
+    step: 0.1,
+    shown: (value) => value.toFixed(1),
+    hint: "of the modes, in standard deviations",
   },
   {
-    id: "start", name: "Start", first: 0.2, low: 0.01, high: 0.99, step: 0.01,
-    shown: percent, hint: "old mass of the model now",
+    id: "start",
+    name: "Start",
+    first: 0.2,
+    low: 0.01,
+    high: 0.99,
+    step: 0.01,
+    shown: percent,
+    hint: "old mass of the model now",
   },
   {
-    id: "target", name: "Target", first: 0.5, low: 0.01, high: 0.99, step: 0.01,
-    shown: percent, hint: "old mass of reverse KL's target",
+    id: "target",
+    name: "Target",
+    first: 0.5,
+    low: 0.01,
+    high: 0.99,
+    step: 0.01,
+    shown: percent,
+    hint: "old mass of reverse KL's target",
   },
   {
-    id: "replay", name: "Replay share", first: 0.1, low: 0, high: 0.6, step: 0.01,
-    shown: percent, hint: "old samples among the data",
+    id: "replay",
+    name: "Replay share",
+    first: 0.1,
+    low: 0,
+    high: 0.6,
+    step: 0.01,
+    shown: percent,
+    hint: "old samples among the data",
   },
   {
-    id: "batch", name: "Batch", first: 16, low: 1, high: 256, step: 1,
-    shown: String, hint: "samples of a step",
+    id: "batch",
+    name: "Batch",
+    first: 16,
+    low: 1,
+    high: 256,
+    step: 1,
+    shown: String,
+    hint: "samples of a step",
   },
   {
-    id: "temperature", name: "Temperature", first: 0, low: -1, high: 1, step: 0.02,
-    value: (power) => 10 ** power, shown: short, hint: "KL strength over a reward gap of 1",
+    id: "temperature",
+    name: "Temperature",
+    first: 0,
+    low: -1,
+    high: 1,
+    step: 0.02,
+    value: (power) => 10 ** power,
+    shown: short,
+    hint: "KL strength over a reward gap of 1",
   },
-]; // prettier-ignore
+];
 
 const sliderOf = ({ id }) => byId(id);
 const inputsNow = () =>
@@ -47,8 +84,22 @@ const inputsNow = () =>
 
 function setUpSliders() {
   for (const { id, name, first, low, high, step, hint } of SLIDERS) {
-    const slider = make("input", { id, type: "range", min: low, max: high, step, value: first, "aria-describedby": `${id}-hint` });
-    const label = make("label", { for: id }, make("span", {}, name), make("output", { id: `${id}-shown`, for: id }), slider);
+    const slider = make("input", {
+      id,
+      type: "range",
+      min: low,
+      max: high,
+      step,
+      value: first,
+      "aria-describedby": `${id}-hint`,
+    });
+    const label = make(
+      "label",
+      { for: id },
+      make("span", {}, name),
+      make("output", { id: `${id}-shown`, for: id }),
+      slider,
+    );
     label.append(make("small", { id: `${id}-hint` }, hint));
     byId("inputs").append(label);
     slider.addEventListener("input", redraw);
@@ -78,24 +129,42 @@ function key(name, text) {
 }
 
 function caption(id, keys, text) {
-  byId(id).replaceChildren(make("span", { class: "keys" }, ...keys.map((one) => key(...one))), text);
+  byId(id).replaceChildren(
+    make("span", { class: "keys" }, ...keys.map((one) => key(...one))),
+    text,
+  );
 }
 
 function showTiles(inputs, found) {
   const tiles = [
     ["overlap of the modes", short(found.overlap), "Bhattacharyya coefficient"],
-    ["old taken for new", percent(found.misassigned), `bound ${found.misassignedBound < 1 ? percent(found.misassignedBound) : "says nothing"}`],
-    ["largest drift", short(found.drift.inPlace.largest), `std. deviations; bound ${short(found.drift.inPlace.bound)}`],
-    ["batches without old", percent(found.starved), `${percent(found.starvedReplayed)} with ${percent(inputs.replay)} replayed`],
-  ]; // prettier-ignore
+    [
+      "old taken for new",
+      percent(found.misassigned),
+      `bound ${found.misassignedBound < 1 ? percent(found.misassignedBound) : "says nothing"}`,
+    ],
+    [
+      "largest drift",
+      short(found.drift.inPlace.largest),
+      `std. deviations; bound ${short(found.drift.inPlace.bound)}`,
+    ],
+    [
+      "batches without old",
+      percent(found.starved),
+      `${percent(found.starvedReplayed)} with ${percent(inputs.replay)} replayed`,
+    ],
+  ];
   byId("tiles").replaceChildren(
     ...tiles.map(([what, much, more]) =>
-      make("div", { class: "tile" },
+      make(
+        "div",
+        { class: "tile" },
         make("div", { class: "what" }, what),
         make("div", { class: "much" }, much),
-        make("div", { class: "more" }, more)),
+        make("div", { class: "more" }, more),
+      ),
     ),
-  ); // prettier-ignore
+  );
 }
 
 function showTable({ target, replay, temperature }, { flows, kept, entropic }) {
@@ -103,18 +172,41 @@ function showTable({ target, replay, temperature }, { flows, kept, entropic }) {
   const over = (ys) => [at(ys, 10), at(ys, 100)];
   const rows = [
     [key("sft", "SFT, new data only"), ...over(flows.sft), 0, "always"],
-    [key("replayed", `SFT with ${percent(replay)} replay`), ...over(flows.replayed), replay, "nothing is replayed"],
-    [key("reverse", `reverse KL, target ${percent(target)} old`), ...over(flows.reverse), target, "never, for the weight"],
+    [
+      key("replayed", `SFT with ${percent(replay)} replay`),
+      ...over(flows.replayed),
+      replay,
+      "nothing is replayed",
+    ],
+    [
+      key("reverse", `reverse KL, target ${percent(target)} old`),
+      ...over(flows.reverse),
+      target,
+      "never, for the weight",
+    ],
     [key("new-only", "reverse KL, new-only target"), ...over(flows.newOnly), 0, "always"],
-    ...SYNCS.map((syncs, i) => [`KL-regularised RL or OAPL, ${syncs} ${syncs === 1 ? "round" : "rounds"} at ${short(temperature)}`, "", "", kept[i], "rounds / temperature grows"]),
+    ...SYNCS.map((syncs, i) => [
+      `KL-regularised RL or OAPL, ${syncs} ${syncs === 1 ? "round" : "rounds"} at ${short(temperature)}`,
+      "",
+      "",
+      kept[i],
+      "rounds / temperature grows",
+    ]),
     [`TTT-Discover, penalty ${short(temperature)}`, "", "", entropic, "the penalty is 0"],
-  ]; // prettier-ignore
+  ];
   byId("end-table").tBodies[0].replaceChildren(
     ...rows.map(([what, soon, late, end, when]) =>
-      make("tr", {}, make("th", { scope: "row" }, what), make("td", {}, soon), make("td", {}, late),
-        make("td", {}, percent(end)), make("td", { class: "text" }, when)),
+      make(
+        "tr",
+        {},
+        make("th", { scope: "row" }, what),
+        make("td", {}, soon),
+        make("td", {}, late),
+        make("td", {}, percent(end)),
+        make("td", { class: "text" }, when),
+      ),
     ),
-  ); // prettier-ignore
+  );
 }
 
 // --- the charts --------------------------------------------------------------------------------
@@ -131,16 +223,36 @@ function drawModes({ delta, start }, { overlap: shared }) {
   chart(byId("modes-chart"), {
     x: { name: "position", low: xs[0], high: xs.at(-1) },
     y: { low: 0, high: Math.max(0.2, ...both) * 1.08 },
-    areas: [{ name: "old", xs, ys: old }, { name: "new", xs, ys: fresh }],
-    lines: [{ name: "old", xs, ys: old }, { name: "new", xs, ys: fresh }, { name: "both apart", xs, ys: both }],
+    areas: [
+      { name: "old", xs, ys: old },
+      { name: "new", xs, ys: fresh },
+    ],
+    lines: [
+      { name: "old", xs, ys: old },
+      { name: "new", xs, ys: fresh },
+      { name: "both apart", xs, ys: both },
+    ],
     said: `Densities of the old and the new mode, ${delta.toFixed(1)} standard deviations apart; overlap ${short(shared)}.`,
-  }); // prettier-ignore
-  caption("modes-note", [["old", "old"], ["new", "new"], ["apart", "the model now"]],
-    "Everything that blurs the modes is gated by their overlap, exp(−δ²/8)."); // prettier-ignore
+  });
+  caption(
+    "modes-note",
+    [
+      ["old", "old"],
+      ["new", "new"],
+      ["apart", "the model now"],
+    ],
+    "Everything that blurs the modes is gated by their overlap, exp(−δ²/8).",
+  );
 }
 
 function drawFlows({ start, target, replay }, { flows }) {
-  const names = { apart: "apart", sft: "sft", newOnly: "new-only", replayed: "replayed", reverse: "reverse" };
+  const names = {
+    apart: "apart",
+    sft: "sft",
+    newOnly: "new-only",
+    replayed: "replayed",
+    reverse: "reverse",
+  };
   const ends = { sft: 0, newOnly: 0, replayed: replay, reverse: target };
   const last = TIMES.at(-1);
   chart(byId("flows-chart"), {
@@ -149,10 +261,18 @@ function drawFlows({ start, target, replay }, { flows }) {
     lines: Object.entries(names).map(([id, name]) => ({ name, xs: TIMES, ys: flows[id] })),
     dots: Object.entries(ends).map(([id, y]) => ({ name: names[id], x: last, y })),
     said: `Old mass over time. At the end: fine-tuning ${percent(flows.sft.at(-1))}, with replay ${percent(flows.replayed.at(-1))}, reverse KL ${percent(flows.reverse.at(-1))}, reverse KL to a new-only target ${percent(flows.newOnly.at(-1))}.`,
-  }); // prettier-ignore
-  caption("flows-note",
-    [["sft", "SFT"], ["replayed", "SFT + replay"], ["reverse", "reverse KL"], ["new-only", "reverse KL, new-only target"], ["apart", "SFT, modes far apart"]],
-    "Dots: the limits. Fine-tuning in the logit loses old mass like 1/time."); // prettier-ignore
+  });
+  caption(
+    "flows-note",
+    [
+      ["sft", "SFT"],
+      ["replayed", "SFT + replay"],
+      ["reverse", "reverse KL"],
+      ["new-only", "reverse KL, new-only target"],
+      ["apart", "SFT, modes far apart"],
+    ],
+    "Dots: the limits. Fine-tuning in the logit loses old mass like 1/time.",
+  );
 }
 
 function drawFixed({ target, replay }, { slopes: found }) {
@@ -171,10 +291,17 @@ function drawFixed({ target, replay }, { slopes: found }) {
       { name: "reverse", x: target, y: 0 },
     ],
     said: `Slope of each loss against the old weight. It vanishes at 0 for new-only targets, at ${percent(replay)} with replay, at ${percent(target)} for reverse KL.`,
-  }); // prettier-ignore
-  caption("fixed-note",
-    [["sft", "SFT"], ["replayed", "SFT + replay"], ["reverse", "reverse KL"], ["new-only", "reverse KL, new-only target"]],
-    "Slope of the loss in the logit: above zero the old weight falls, below it rises; it stops at the dots."); // prettier-ignore
+  });
+  caption(
+    "fixed-note",
+    [
+      ["sft", "SFT"],
+      ["replayed", "SFT + replay"],
+      ["reverse", "reverse KL"],
+      ["new-only", "reverse KL, new-only target"],
+    ],
+    "Slope of the loss in the logit: above zero the old weight falls, below it rises; it stops at the dots.",
+  );
 }
 
 function drawDrift(inputs, { drift: { inPlace, halfWay } }) {
@@ -193,25 +320,44 @@ function drawDrift(inputs, { drift: { inPlace, halfWay } }) {
       { name: "sft", xs: DRIFT_TIMES, ys: halfWay.oldMean },
     ],
     said: `Position of the old mode over time under reverse KL. Largest drift ${short(inPlace.largest)} when the new mode is in place, ${short(halfWay.largest)} when it starts half-way.`,
-  }); // prettier-ignore
-  caption("drift-note",
-    [["reverse", "new mode in place"], ["sft", "new mode half-way"], ["apart bound", "bounds"]],
-    "In standard deviations. Reverse KL moves the old mode only through overlap, and back again. A new mode that starts half-way opens the gate wider."); // prettier-ignore
+  });
+  caption(
+    "drift-note",
+    [
+      ["reverse", "new mode in place"],
+      ["sft", "new mode half-way"],
+      ["apart bound", "bounds"],
+    ],
+    "In standard deviations. Reverse KL moves the old mode only through overlap, and back again. A new mode that starts half-way opens the gate wider.",
+  );
 }
 
 function drawBatches({ start, replay, batch }, found) {
   const xs = spaced(65, 0, 256);
-  const line = (name, share) => ({ name, xs, ys: xs.map((size) => starvation(start, size, share)) });
+  const line = (name, share) => ({
+    name,
+    xs,
+    ys: xs.map((size) => starvation(start, size, share)),
+  });
   chart(byId("batches-chart"), {
     x: { name: "batch", low: 0, high: 256, ticks: [0, 64, 128, 192, 256] },
     y: { low: 1e-6, high: 1, log: true },
     lines: [line("sft", 0), line("replayed", replay)],
-    dots: [{ name: "sft", x: batch, y: found.starved }, { name: "replayed", x: batch, y: found.starvedReplayed }],
+    dots: [
+      { name: "sft", x: batch, y: found.starved },
+      { name: "replayed", x: batch, y: found.starvedReplayed },
+    ],
     markers: [batch],
     said: `Chance that a batch holds no old sample: ${percent(found.starved)} at size ${batch}, ${percent(found.starvedReplayed)} with replay.`,
-  }); // prettier-ignore
-  caption("batches-note", [["sft", "on-policy"], ["replayed", `${percent(replay)} replayed`]],
-    `For a risk of 1 %: a batch of ${found.smallestBatch.toLocaleString("en-US")}, or ${percent(found.smallestReplay)} replayed with importance weights, which leave the objective as it is.`); // prettier-ignore
+  });
+  caption(
+    "batches-note",
+    [
+      ["sft", "on-policy"],
+      ["replayed", `${percent(replay)} replayed`],
+    ],
+    `For a risk of 1 %: a batch of ${found.smallestBatch.toLocaleString("en-US")}, or ${percent(found.smallestReplay)} replayed with importance weights, which leave the objective as it is.`,
+  );
 }
 
 function drawTemperatures({ start, temperature }, found) {
@@ -231,10 +377,17 @@ function drawTemperatures({ start, temperature }, found) {
     ],
     markers: [temperature],
     said: `Old mass kept against temperature. At ${short(temperature)}: ${SYNCS.map((n, i) => `${percent(found.kept[i])} after ${n}`).join(", ")} rounds; entropic utility ${percent(found.entropic)}.`,
-  }); // prettier-ignore
-  caption("temperatures-note",
-    [["reverse", "1 round"], ["reverse thin", "5 rounds"], ["reverse bound", "20 rounds"], ["replayed", "entropic utility"]],
-    "Each refresh of the reference multiplies the odds of the old mode by exp(−gap/temperature): count refreshes, not steps."); // prettier-ignore
+  });
+  caption(
+    "temperatures-note",
+    [
+      ["reverse", "1 round"],
+      ["reverse thin", "5 rounds"],
+      ["reverse bound", "20 rounds"],
+      ["replayed", "entropic utility"],
+    ],
+    "Each refresh of the reference multiplies the odds of the old mode by exp(−gap/temperature): count refreshes, not steps.",
+  );
 }
 
 function redraw() {
