@@ -75,7 +75,7 @@ def main() -> None:
         print(
             f"| {row.shots} | {row.items} | {row.lm_eval:.1f} s (batch {row.batch}) "
             f"| {row.packed:.1f} s | {row.gain:.1f}x | {BARS[row.shots]:.0f}x "
-            f"| {row.difference:.0e} | {row.changed} |"
+            f"| {row.difference:.1e} | {row.changed} |"
         )
     if arguments.items:
         found = measure_bfloat16(arguments.model, arguments.tasks, arguments.items)

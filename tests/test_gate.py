@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 import typer
-from scipy import stats
+from scipy import optimize, stats
 from typer.testing import CliRunner
 
 from conftest import ROOT
@@ -143,6 +144,32 @@ def test_the_mean_over_categories_is_no_count(made: ForgettingMap) -> None:
     rules = policy({"where": "macro", "measure": "raw", "max": 0.1})
     expected = gate._p_from_interval(made.macro.forgetting.raw, 0.1)
     assert judge(made, rules).findings[0].p_value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("lost", "gained"), [(30, 12), (9, 0), (0, 5), (40, 41)])
+@pytest.mark.parametrize("bound", [0.0, 0.02, 0.1])
+def test_the_score_test_of_a_net_loss(lost: int, gained: int, bound: float) -> None:
+    n = 200
+    before = samples({"t": [1] * lost + [0] * gained + [1] * (n - lost - gained)})
+    after = samples({"t": [0] * lost + [1] * gained + [1] * (n - lost - gained)})
+    cell = compare(before, after, **FAST).total
+
+    def unlikely(share: float) -> float:  # minus the log-likelihood, loss = gain + bound
+        parts = ((lost, share + bound), (gained, share), (n - lost - gained, 1 - 2 * share - bound))
+        return -sum(count * math.log(max(part, 1e-300)) for count, part in parts if count)
+
+    best = optimize.minimize_scalar(unlikely, bounds=(0, (1 - bound) / 2), method="bounded")
+    spread = math.sqrt(n * (2 * best.x + bound - bound**2))
+    expected = stats.norm.sf((lost - gained - n * bound - 1) / max(spread, 1e-9))
+    assert gate._p_of_drop(cell, bound) == pytest.approx(expected, rel=0.02, abs=1e-3)
+    if not bound:
+        exact = stats.binom.sf(lost - 1, lost + gained, 0.5)  # McNemar, one-sided
+        assert gate._p_of_drop(cell, bound) == pytest.approx(exact, abs=0.01)
+
+
+def test_a_net_loss_of_nothing_is_no_evidence() -> None:
+    log = samples({"t": [1] * 50})
+    assert gate._p_of_drop(compare(log, log, **FAST).total, 0.0) == 1
 
 
 def test_limits_on_a_cause() -> None:

@@ -26,7 +26,7 @@ def test_noise_alone_blocks_no_more_often_than_alpha(simulation) -> None:
     for case in simulation.NO_CHANGE:
         limit = max(0.0, simulation.true_value(case))
         rate = simulation.judged(case, limit, RUNS)["BLOCK"] / RUNS
-        assert rate <= simulation.most_expected(RUNS), case.name
+        assert rate <= simulation.most_expected(RUNS, errors=3.1), case.name
 
 
 def test_a_large_loss_is_found_and_a_small_one_needs_items(simulation) -> None:
@@ -48,6 +48,6 @@ def test_the_committed_table_holds() -> None:
     text = TABLE.read_text(encoding="utf-8")
     first = text.split("## Power")[0]
     rates = [float(found) for found in re.findall(r"\| (0\.\d{3}) \|", first)]
-    assert len(rates) == 7
+    assert len(rates) == 9
     assert "NO" not in first.replace("Holm", "")
     assert "WITHHELD in 100%" in text

@@ -20,6 +20,7 @@ from forgetmap.cli_tools import (
     progress,
     write_json,
 )
+from forgetmap.evaluate.cli import evaluate, fetch_model
 from forgetmap.lineage.cli import lineage
 from forgetmap.theory.cli import app as theory
 
@@ -334,6 +335,8 @@ def serve(
 
 
 app.command()(lineage)
+app.command("eval")(evaluate)
+app.command("fetch-model")(fetch_model)
 app.command()(score)
 app.command()(drift)
 

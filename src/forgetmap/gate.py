@@ -263,18 +263,20 @@ def _cell(result: ForgettingMap, where: str) -> Cell | None:
 def _evidence(cell: Cell, limit: Limit, bound: float, pooled: bool) -> _Evidence | str:
     if limit.cause:
         return _of_cause(cell, limit.cause, bound)
+    single = cell.repeats_before == cell.repeats_after == 1
+    exact = single and pooled and cell.interval != "cluster bootstrap"
     if limit.measure == "drop":
         change = cell.change
         lost = change.model_copy(
             update={"value": -change.value, "low": -change.high, "high": -change.low}
         )
-        return _Evidence(lost, _p_from_interval(lost, bound), "loss of accuracy")
+        p_value = _p_of_drop(cell, bound) if exact else _p_from_interval(lost, bound)
+        return _Evidence(lost, p_value, "loss of accuracy")
     name = cell.headline if limit.measure == "forgetting" else limit.measure
     estimate = cell.forgetting.get(name)
     if estimate is None:
         return f"the map has no {name} for it"
-    counted = name == "raw" and cell.repeats_before == cell.repeats_after == 1
-    if counted and pooled and cell.interval != "cluster bootstrap":
+    if exact and name == "raw":
         p_value = _p_from_count(round(estimate.value * cell.n), cell.n, bound)
     else:
         p_value = _p_from_interval(estimate, bound)
@@ -296,6 +298,22 @@ def _p_from_count(count: int, n: int, bound: float) -> float:
     if count == 0 or bound >= 1:
         return 1.0
     return float(special.betainc(count, n - count + 1, bound))
+
+
+def _p_of_drop(cell: Cell, bound: float) -> float:
+    """Chance of such a net loss in single runs at the limit: the score test for paired shares.
+
+    By Tango (1998), with a correction for counts moving in steps; at the limit 0 it is McNemar's.
+    The map's interval is right on the average of both its ends; a gate must keep to alpha at one.
+    """
+    n, lost, gained = cell.n, cell.counts.n10, cell.counts.n01
+    linear = (2 * n - lost + gained) * bound - lost - gained
+    constant = -gained * bound * (1 - bound)
+    least = (math.sqrt(linear**2 - 8 * n * constant) - linear) / (4 * n)
+    variance = n * (2 * least + bound * (1 - bound))
+    if variance <= 0:
+        return 1.0
+    return float(special.ndtr((n * bound + 1 - (lost - gained)) / math.sqrt(variance)))
 
 
 def _p_from_interval(estimate: Estimate, bound: float) -> float:

@@ -333,7 +333,7 @@ def _with_adapter(model: Any, adapter: Path) -> Any:
     try:
         from peft import PeftModel
     except ImportError as error:
-        raise extra_missing("peft", "train") from error
+        raise extra_missing("peft", "eval") from error
     try:
         return PeftModel.from_pretrained(model, adapter).merge_and_unload()
     except (OSError, ValueError, KeyError, RuntimeError) as error:

@@ -78,6 +78,7 @@ def find_reader(path: Path) -> Reader:
         bfcl,
         captrack,
         evalplus,
+        evaluation,
         every_eval_ever,
         helm,
         inspect,
@@ -99,7 +100,7 @@ def find_reader(path: Path) -> Reader:
         *(lm_eval, lighteval, inspect, helm, opencompass, every_eval_ever),
         *(promptfoo, evalplus, openai_evals, bfcl, verifiers, nemo, captrack),
     ]
-    known: list[Reader] = [parquet, *third_party, *harnesses, table]
+    known: list[Reader] = [parquet, evaluation, *third_party, *harnesses, table]
     for reader in known:
         if reader.sniff(path):
             return reader
