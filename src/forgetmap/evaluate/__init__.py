@@ -1,1 +1,1 @@
-"""Evaluate: run a model over a suite of questions, fast, resumable, into logs that can be mapped."""
+"""Evaluate: run a model over a suite of questions, fast and resumable, into logs to be mapped."""

@@ -119,7 +119,11 @@ class Writer:
         if token in self._ends:
             return Written(self._text(row.written), len(row.written), finished=True)
         row.written.append(token)
-        text, count = self._text(row.written), len(row.written)
+        count = len(row.written)
+        opening = row.opening
+        if not opening.stop and opening.is_complete is None and count < opening.max_tokens:
+            return None  # nothing to look for in the text yet
+        text = self._text(row.written)
         cuts = [cut for stop in row.opening.stop if (cut := text.find(stop)) >= 0]
         if cuts:
             return Written(text[: min(cuts)], count, finished=True)

@@ -43,6 +43,7 @@ class LocalModel:
         self._how = how
         self._chat = chat
         self._most_rows: int | None = None
+        self._choices: dict[tuple[Prompt, tuple[str, ...]], Choice] = {}
         weights = [weights_hash(folder) for folder in (self._base, self._adapter) if folder]
         tokens = tokenizer_hash(self._base)
         self.warnings = [] if how.dtype == "float32" else [BF16_WARNING.format(dtype=how.dtype)]
@@ -61,6 +62,7 @@ class LocalModel:
         """Score items of like length together; write texts of like length together."""
         from forgetmap.evaluate.scoring import plan_batches
 
+        self._choices.clear()
         scored = [place for place, request in enumerate(requests) if request.options]
         choices = {place: self._choice(requests[place]) for place in scored}
         fitting = [place for place in scored if choices[place].longest <= self._positions]
@@ -149,16 +151,27 @@ class LocalModel:
     def _choice(self, request: Request) -> Choice:
         from forgetmap.evaluate.scoring import Choice
 
+        if (known := self._choices.get((request.prompt, request.options))) is not None:
+            return known  # tokens are made once, when the batches are planned
         text = self._text(request.prompt)
         bare = text.rstrip()
-        context = self._tokens(bare) if bare else [self._first_token]
-        options = []
-        for option in request.options:
-            # As lm-eval does it: white space at the seam belongs to the option, and the option's
-            # tokens are what the whole text has beyond the context's.
-            whole = self._tokens(text + option) if bare else context + self._bare_tokens(option)
-            options.append(tuple(whole[len(context) :] or whole[-1:]))
-        return Choice(tuple(context), tuple(options))
+        # As lm-eval does it: white space at the seam belongs to the option, and the option's
+        # tokens are what the whole text has beyond the context's.
+        if bare:
+            context, *wholes = self._many_tokens([bare, *(text + o for o in request.options)])
+        else:
+            context = [self._first_token]
+            wholes = [context + self._bare_tokens(option) for option in request.options]
+        options = tuple(tuple(whole[len(context) :] or whole[-1:]) for whole in wholes)
+        choice = Choice(tuple(context), options)
+        self._choices[request.prompt, request.options] = choice
+        return choice
+
+    def _many_tokens(self, texts: list[str]) -> list[list[int]]:
+        bos = self._tokenizer.bos_token
+        has_bos = bool(bos) and texts[0].startswith(bos)  # a chat template may have written it
+        found: list[list[int]] = self._tokenizer(texts, add_special_tokens=not has_bos)["input_ids"]
+        return found
 
     def _opening(self, request: Request) -> Opening:
         from forgetmap.evaluate.generation import Opening
@@ -176,9 +189,7 @@ class LocalModel:
         return self._tokens(self._text(prompt)) or [self._first_token]
 
     def _tokens(self, text: str) -> list[int]:
-        bos = self._tokenizer.bos_token
-        has_bos = bool(bos) and text.startswith(bos)  # a chat template may have written it
-        return list(self._tokenizer.encode(text, add_special_tokens=not has_bos))
+        return self._many_tokens([text])[0]
 
     def _bare_tokens(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text, add_special_tokens=False))

@@ -27,7 +27,7 @@ class Question:
     target: str
     """The right answer; one of the choices where there are any."""
     choices: tuple[str, ...] = ()
-    """Options that are scored by their likelihood, or shown as lettered lines; none: open answer."""
+    """Options, scored by their likelihood or shown as lettered lines; none: an open answer."""
     aliases: tuple[str, ...] = ()
     """Other ways to write the right answer."""
     level: str = ""

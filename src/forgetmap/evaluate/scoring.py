@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 SELF_CHECK_TOLERANCE = 1e-3
 """Packed and plain scores of a probe differ by less in float32, where a model can be packed."""
-_MOST_LOGITS = 2**26
-"""Numbers in the logits of one batch: 256 MiB in float32."""
+_MOST_LOGITS = {"cpu": 2**26, "cuda": 2**29}
+"""Numbers in the logits of one batch: 256 MiB in float32 on a processor, 2 GiB on a card."""
 _TOKENS_A_BATCH = {"cpu": 1024, "cuda": 32_768}
 _FEWEST_SHARED = 4
 """A shared beginning shorter than this is not worth a cache."""
@@ -113,7 +113,9 @@ def _shape(choice: Choice) -> tuple[int, int]:
 
 
 def _too_many(rows: int, width: int, logits: int, device: str, vocabulary: int) -> bool:
-    return rows * width > _TOKENS_A_BATCH[device] or rows * logits * vocabulary > _MOST_LOGITS
+    return (
+        rows * width > _TOKENS_A_BATCH[device] or rows * logits * vocabulary > _MOST_LOGITS[device]
+    )
 
 
 def _common_beginning(choices: Sequence[Choice]) -> int:
@@ -153,13 +155,12 @@ class PackedScorer:
             return self._score_packed(choices, shared)
 
     def _score_packed(self, choices: Sequence[Choice], shared: int) -> list[list[Scored]]:
-        rows = _Rows.pack(choices, shared, self._pad)
-        tokens, positions = rows.tokens.to(self._device), rows.positions.to(self._device)
+        rows = _Rows.pack(choices, shared, self._pad, self._device)
         cache = self._shared_cache(choices[0].context[:shared], len(choices)) if shared else None
         keep = {"logits_to_keep": rows.options + 1} if self._keeps_logits else {}
         logits = self._model(
-            input_ids=tokens,
-            position_ids=positions,
+            input_ids=rows.tokens,
+            position_ids=rows.positions,
             attention_mask=self._mask(rows),
             past_key_values=cache,
             use_cache=cache is not None,
@@ -175,8 +176,8 @@ class PackedScorer:
     def _as_bias(self, rows: _Rows, window: int | None) -> torch.Tensor:
         seen = rows.seen if window is None else rows.seen & rows.within(window)
         dtype = self._model.dtype
-        bias = torch.zeros(seen.shape, dtype=dtype)
-        return bias.masked_fill_(~seen, torch.finfo(dtype).min)[:, None].to(self._device)
+        bias = torch.zeros(seen.shape, dtype=dtype, device=self._device)
+        return bias.masked_fill_(~seen, torch.finfo(dtype).min)[:, None]
 
     def _shared_cache(self, tokens: tuple[int, ...], rows: int) -> DynamicCache:
         if self._kept is None or self._kept[0] != tokens:
@@ -246,32 +247,32 @@ class _Rows:
     """Columns of the options."""
 
     @classmethod
-    def pack(cls, choices: Sequence[Choice], shared: int, pad: int) -> _Rows:
+    def pack(cls, choices: Sequence[Choice], shared: int, pad: int, device: torch.device) -> _Rows:
         before = max(len(choice.context) for choice in choices) - shared
         behind = max(choice.fed for choice in choices)
-        width = before + behind
-        tokens = torch.full((len(choices), width), pad)
-        positions = torch.zeros((len(choices), width), dtype=torch.long)
-        group = torch.full((len(choices), width), -1)  # 0 the context, then 1 for each option
-        for row, choice in enumerate(choices):
+        tokens, positions, group = [], [], []
+        for choice in choices:
             own = choice.context[shared:]
-            start = before - len(own)
-            tokens[row, start:before] = torch.tensor(own)
-            positions[row, start:before] = torch.arange(shared, len(choice.context))
-            group[row, start:before] = 0
-            column = before
+            left, right = before - len(own), behind - choice.fed
+            first = len(choice.context)
+            row = ([pad] * left + [*own], [0] * left + [*range(shared, first)])
+            of = [-1] * left + [0] * len(own)  # 0 the context, then 1 for each option
             for number, option in enumerate(choice.options, 1):
-                end = column + len(option) - 1
-                tokens[row, column:end] = torch.tensor(option[:-1], dtype=torch.long)
-                positions[row, column:end] = len(choice.context) + torch.arange(end - column)
-                group[row, column:end] = number
-                column = end
-        return cls(tokens, positions, _visible(group, shared), behind)
+                row[0].extend(option[:-1])
+                row[1].extend(range(first, first + len(option) - 1))
+                of.extend([number] * (len(option) - 1))
+            tokens.append(row[0] + [pad] * right)
+            positions.append(row[1] + [0] * right)
+            group.append(of + [-1] * right)
+        # One copy to the device each; the mask is made there, where it is large.
+        whole = (torch.tensor(rows, device=device) for rows in (tokens, positions, group))
+        tokens_there, positions_there, group_there = whole
+        return cls(tokens_there, positions_there, _visible(group_there, shared), behind)
 
     def within(self, window: int) -> torch.Tensor:
         """Which keys are near enough for layers that look back `window` positions only."""
         shared = self.seen.shape[2] - self.tokens.shape[1]
-        first = torch.arange(shared).expand(len(self.tokens), shared)
+        first = torch.arange(shared, device=self.tokens.device).expand(len(self.tokens), shared)
         keys = torch.cat([first, self.positions], 1)
         return self.positions[:, :, None] - keys[:, None, :] < window
 
@@ -279,7 +280,7 @@ class _Rows:
 def _visible(group: torch.Tensor, shared: int) -> torch.Tensor:
     rows, width = group.shape
     query, key = group[:, :, None], group[:, None, :]
-    earlier = torch.ones(width, width, dtype=torch.bool).tril()
+    earlier = torch.ones(width, width, dtype=torch.bool, device=group.device).tril()
     own = (query == key) | ((key == 0) & (query > 0))
     own = own & earlier  # padding sees padding, so that no row is empty; nothing else sees it
     return torch.cat([(query >= 0).expand(rows, width, shared), own], 2)
