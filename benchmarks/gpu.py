@@ -120,6 +120,8 @@ def packed(model: LocalModel, requests: list[Request]) -> list[tuple[float, ...]
 
 def rows_of(model: LocalModel, requests: list[Request]) -> list[tuple[tuple[int, ...], int]]:
     """Every option behind its prompt, as a row of its own: (tokens, how many are the option's)."""
+    model._choices.clear()
+    model._make_choices(requests)
     choices = (model._choice(request) for request in requests)
     return [
         ((*choice.context, *option), len(option)) for choice in choices for option in choice.options

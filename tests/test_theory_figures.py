@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 pytest.importorskip("matplotlib", reason="figures need pip install -e .[figures]")
 
 from forgetmap import theory as lab
-from forgetmap.plotting import style
 from forgetmap.theory import figures, picture_cli
 
 PANELS = {
@@ -30,7 +29,7 @@ def drawn():
     import matplotlib.pyplot as plt
 
     def draw(name):
-        with style(formulas=True):
+        with figures.look():
             return [ax for ax in figures.FIGURES[name]().axes if ax.get_title(loc="left")]
 
     yield draw
@@ -40,7 +39,6 @@ def drawn():
 def command():
     app = typer.Typer()
     app.command()(picture_cli.figures)
-    app.command()(picture_cli.page)
     return app
 
 
@@ -87,7 +85,7 @@ def test_the_command_writes_svg_and_png(tmp_path, monkeypatch):
     monkeypatch.setattr(
         figures, "FIGURES", {name: figures.FIGURES[name] for name in ("oapl", "sdft")}
     )
-    done = CliRunner().invoke(command(), ["figures", "--out", str(tmp_path / "new" / "folder")])
+    done = CliRunner().invoke(command(), ["--out", str(tmp_path / "new" / "folder")])
     assert done.exit_code == 0, done.output
     assert "figure 2 of 2: sdft" in done.stderr
     found = sorted(path.name for path in (tmp_path / "new" / "folder").iterdir())
@@ -108,7 +106,7 @@ def test_the_same_figure_is_the_same_file(tmp_path, monkeypatch):
 
 def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path):
     (tmp_path / "taken").write_text("a file")
-    done = CliRunner().invoke(command(), ["figures", "--out", str(tmp_path / "taken")])
+    done = CliRunner().invoke(command(), ["--out", str(tmp_path / "taken")])
     assert done.exit_code == 2
     assert done.stderr.count("\n") == 1
     assert "taken" in done.stderr

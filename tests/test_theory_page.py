@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+import typer
 from scipy.special import logit
 from typer.testing import CliRunner
 
 from browser import chromium, serious_faults, visit
 from forgetmap import theory as lab
+from forgetmap.theory import picture_cli
 from forgetmap.theory.page import render, write_page
-from test_theory_figures import command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -197,10 +198,12 @@ def test_the_policy_lets_only_our_script_and_style_in():
 
 
 def test_the_command_writes_the_page(tmp_path):
-    done = CliRunner().invoke(command(), ["page", "--out", str(tmp_path / "lab.html")])
+    app = typer.Typer()
+    app.command()(picture_cli.page)
+    done = CliRunner().invoke(app, ["--out", str(tmp_path / "lab.html")])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "lab.html").read_text(encoding="utf-8") == render()
-    done = CliRunner().invoke(command(), ["page", "--out", str(tmp_path / "no" / "lab.html")])
+    done = CliRunner().invoke(app, ["--out", str(tmp_path / "no" / "lab.html")])
     assert done.exit_code == 2
     assert "does not exist" in done.stderr
 

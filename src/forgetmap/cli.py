@@ -21,6 +21,8 @@ from forgetmap.cli_tools import (
     write_json,
 )
 from forgetmap.evaluate.cli import evaluate, fetch_model
+from forgetmap.gate_cli import baseline
+from forgetmap.gate_cli import gate as gate_commands
 from forgetmap.lineage.cli import lineage
 from forgetmap.theory.cli import app as theory
 
@@ -107,14 +109,18 @@ def compare(
     gate: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="LIMIT",
-            help="Exit with code 1 if surely broken: max-forgetting=0.03, max-drop=0.02.",
+            metavar="LIMIT|FILE",
+            help="Exit with code 1 if surely broken: max-forgetting=0.03, max-drop=0.02, or a "
+            "policy file (see forgetmap gate).",
         ),
     ] = None,
     compat: Annotated[
         str | None,
         typer.Option(metavar="PROTOCOL", help="post-forget: add the published pipeline's table."),
     ] = None,
+    causes: Annotated[
+        bool, typer.Option("--causes", help="Say why items were lost; reads the answers' text.")
+    ] = False,
     json: Json = None,
     csv: Annotated[
         Path | None,
@@ -169,11 +175,11 @@ def compare(
       forgetmap compare before.csv after.csv --column score=is_right --flips lost.csv
     """
     from forgetmap.comparison import compare as run
-    from forgetmap.gate import check_gate, parse_limit
+    from forgetmap.gate import check_gate, judge, split_gates
+    from forgetmap.gate_cli import show_judgement
 
     with clear_errors(), progress(quiet, Path(before), Path(after)) as tick:
-        for limit in gate or []:
-            parse_limit(limit)
+        limits, policy = split_gates(gate or [])
         check_outputs([json, csv, latex, flips, report], [Path(before), Path(after)])
         result = run(
             before,
@@ -188,6 +194,7 @@ def compare(
             engine=engine,
             columns=_pairs(column or [], "--column"),
             compat=compat,
+            causes=causes or (policy is not None and policy.needs_causes),
             flips=flips,
             report=report,
             save=save,
@@ -197,13 +204,18 @@ def compare(
         )
     with clear_errors():
         _write_outputs(result, json, csv, latex, figures)
-        gates = check_gate(result, gate or [])
+        gates = check_gate(result, limits)
+        judgement = judge(result, policy) if policy else None
     if not quiet and str(json) != "-":
         from forgetmap import terminal
 
         terminal.print_map(result, terminal.console(), gates)
+    if judgement:
+        show_judgement(judgement, quiet=quiet or str(json) == "-")
     if not all(found.holds for found in gates):
         raise typer.Exit(1)
+    if judgement:
+        raise typer.Exit(judgement.exit_code)
 
 
 @app.command()
@@ -350,6 +362,8 @@ _capabilities.callback()(capabilities)
 _capabilities.command()(suite)
 app.add_typer(_capabilities, name="capabilities")
 app.add_typer(theory, name="theory")
+app.add_typer(gate_commands, name="gate")
+app.add_typer(baseline, name="baseline")
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forgetmap.evaluate.prompts import Prompt, Request
     from forgetmap.evaluate.scoring import Choice, PackedScorer
 
-_TEXTS_A_BATCH = {"cpu": 16, "cuda": 128}
+_TEXTS_A_BATCH = {"cpu": 16, "cuda": 256}
 _Asked = TypeVar("_Asked")
 _Got = TypeVar("_Got")
 
@@ -62,8 +62,9 @@ class LocalModel:
         """Score items of like length together; write texts of like length together."""
         from forgetmap.evaluate.scoring import plan_batches
 
-        self._choices.clear()
         scored = [place for place, request in enumerate(requests) if request.options]
+        self._choices.clear()
+        self._make_choices([requests[place] for place in scored])
         choices = {place: self._choice(requests[place]) for place in scored}
         fitting = [place for place in scored if choices[place].longest <= self._positions]
         batches = plan_batches(
@@ -149,25 +150,35 @@ class LocalModel:
         return found
 
     def _choice(self, request: Request) -> Choice:
+        key = request.prompt, request.options
+        if key not in self._choices:
+            self._make_choices([request])
+        return self._choices[key]
+
+    def _make_choices(self, requests: Sequence[Request]) -> None:
+        """Make the tokens of many items in one call, which the tokenizer spreads over all cores."""
         from forgetmap.evaluate.scoring import Choice
 
-        if (known := self._choices.get((request.prompt, request.options))) is not None:
-            return known  # tokens are made once, when the batches are planned
-        text = self._text(request.prompt)
-        bare = text.rstrip()
+        texts = [self._text(request.prompt) for request in requests]
         # As lm-eval does it: white space at the seam belongs to the option, and the option's
         # tokens are what the whole text has beyond the context's.
-        if bare:
-            context, *wholes = self._many_tokens([bare, *(text + o for o in request.options)])
-        else:
-            context = [self._first_token]
-            wholes = [context + self._bare_tokens(option) for option in request.options]
-        options = tuple(tuple(whole[len(context) :] or whole[-1:]) for whole in wholes)
-        choice = Choice(tuple(context), options)
-        self._choices[request.prompt, request.options] = choice
-        return choice
+        wanted = [
+            [text.rstrip(), *(text + option for option in request.options)] if text.strip() else []
+            for text, request in zip(texts, requests, strict=True)
+        ]
+        made = iter(self._many_tokens([text for group in wanted for text in group]))
+        for request, group in zip(requests, wanted, strict=True):
+            if group:
+                context, *wholes = (next(made) for _ in group)
+            else:
+                context = [self._first_token]
+                wholes = [context + self._bare_tokens(option) for option in request.options]
+            options = tuple(tuple(whole[len(context) :] or whole[-1:]) for whole in wholes)
+            self._choices[request.prompt, request.options] = Choice(tuple(context), options)
 
     def _many_tokens(self, texts: list[str]) -> list[list[int]]:
+        if not texts:
+            return []
         bos = self._tokenizer.bos_token
         has_bos = bool(bos) and texts[0].startswith(bos)  # a chat template may have written it
         found: list[list[int]] = self._tokenizer(texts, add_special_tokens=not has_bos)["input_ids"]

@@ -7,7 +7,8 @@ paper or code, [D] our derivation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,19 +43,28 @@ def write_figures(
         ['overlap', 'sft', 'replay']
     """
     written = []
-    with style(formulas=True):
+    with look():
         for name, draw in FIGURES.items():
             tick(name)
             written += save(draw(), folder, f"theory-{name}")
     return written
 
 
+@contextmanager
+def look() -> Iterator[None]:
+    """The look of all figures, with fixed margins: working them out would take as long again."""
+    with style(formulas=True):
+        import matplotlib
+
+        with matplotlib.rc_context({"figure.constrained_layout.use": False}):
+            yield
+
+
 def _panels(count: int) -> tuple[Figure, list[Axes]]:
     import matplotlib.pyplot as plt
 
     width, height = 3.6 * count, 3.3
-    # Margins that fit all panels: working them out would take half of the drawing time.
-    figure, axes = plt.subplots(1, count, figsize=(width, height), layout="none")
+    figure, axes = plt.subplots(1, count, figsize=(width, height))
     figure.subplots_adjust(
         left=0.68 / width, right=1 - 0.12 / width, bottom=0.52 / height, top=1 - 0.3 / height,
         wspace=0.28,
@@ -85,6 +95,7 @@ def _overlap() -> Figure:
         right.axhline(float(lab.eps_old_bound(beta, 0)), color=colour, **_BOUND)
     left.axhline(1, color=KEPT, linewidth=0.8)
     left.set_ylim(1e-7, 8)
+    right.set_ylim(0.03, 8)  # room for the legend
     _label(left, "Old taken for new", "[P mechanism, D]", SEPARATION,
            r"$\epsilon_o$ (dashed: bound; above 1 it is empty)", r"old weight $\beta$")  # fmt: skip
     _label(right, "Beyond the overlap", "[D]", SEPARATION,
@@ -169,7 +180,7 @@ def _reverse() -> Figure:
 
 def _drift() -> Figure:
     figure, (largest, field) = _panels(2)
-    delta = np.linspace(2, 9, 22)
+    delta = np.linspace(2, 8, 19)
     starts = ((delta, WON, "new mode in place"), (delta / 2, LOST, "new mode half-way"))
     for new_mean, colour, name in starts:
         drift, bound = lab.largest_drift(0.8, 0.5, delta, new_mean)
@@ -287,7 +298,7 @@ def _sdft() -> Figure:
         gate = lab.drift_bound(0.4, 0.4, gap)
         drift.loglog(ratio, lab.sdft_drift(gate, ratio, 1.0), color=colour, label=f"{gap:g}")
         drift.axhline(float(gate), color=colour, **_BOUND)
-    _label(drift, "Drift needs an anchor", "[D]", r"$\kappa / \lambda$",
+    _label(drift, "Finite drift needs an anchor", "[D]", r"$\kappa / \lambda$",
            "bound on the drift (dashed: the gate)", SEPARATION)  # fmt: skip
     return figure
 
