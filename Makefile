@@ -57,6 +57,7 @@ bench: setup  ## measure beside the peers; writes benchmarks/results.md
 
 simulate: setup  ## coverage of the intervals, false alarms of the gate; writes docs/explanation/coverage.md
 	$(BIN)/python benchmarks/simulate.py
+	$(BIN)/python benchmarks/gate_simulation.py
 
 docs: setup  ## regenerate the command line reference and the pictures of the README
 	$(BIN)/python docs/make_docs.py

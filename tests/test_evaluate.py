@@ -30,7 +30,7 @@ from forgetmap.evaluate.results import MANIFEST
 from forgetmap.evaluate.run import compare_models, evaluate
 from forgetmap.evaluate.store import Store
 from forgetmap.readers import ReadOptions, evaluation
-from tiny_model import TEXT, make_tiny_model
+from tiny_llama import TEXT, make_tiny_model
 
 pytestmark = [pytest.mark.model, pytest.mark.filterwarnings("ignore")]
 WORDS = sorted(set(TEXT.replace("?", "").replace(".", "").split()))

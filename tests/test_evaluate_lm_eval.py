@@ -12,7 +12,7 @@ pytest.importorskip("lm_eval", reason="needs the extra `eval`")
 import lm_eval
 
 from test_evaluate import quiz
-from tiny_model import make_tiny_model
+from tiny_llama import make_tiny_model
 
 pytestmark = [pytest.mark.model, pytest.mark.filterwarnings("ignore")]
 

@@ -19,7 +19,7 @@ from forgetmap.evaluate.executor import OnRay
 from forgetmap.evaluate.models import Running
 from forgetmap.evaluate.run import evaluate
 from test_evaluate import content, quiz, suite
-from tiny_model import make_tiny_model
+from tiny_llama import make_tiny_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.filterwarnings("ignore")]
 HOW = Running(batch=8)

@@ -19,7 +19,7 @@ from forgetmap.evaluate.local import LocalModel
 from forgetmap.evaluate.models import Running
 from forgetmap.evaluate.prompts import Request
 from forgetmap.evaluate.scoring import Choice, PackedScorer, plan_batches
-from tiny_model import TEXT, make_tiny_model
+from tiny_llama import TEXT, make_tiny_model
 
 pytestmark = [
     pytest.mark.model,

@@ -12,6 +12,7 @@ import numpy as np
 from forgetmap import compat as published
 from forgetmap.cells import CellTable, Plan
 from forgetmap.errors import InputError
+from forgetmap.evaluate.describe import suspicions
 from forgetmap.flips import check_suffix, write_flips
 from forgetmap.map import Confound, CoverageReport, ForgettingMap, Settings, Side
 from forgetmap.pairing import pair
@@ -175,6 +176,7 @@ def build_map(
             *(f"after: {text}" for text in sides[1].meta.warnings),
             *pairs.warnings,
             *_conflict_warning(pairs),
+            *suspicions(sides[0], sides[1]),
         ],
         total=total,
         macro=table.macro(),
@@ -293,7 +295,11 @@ def _conflict_warning(pairs: Pairs) -> list[str]:
 
 
 def _confounds(sides: list[Samples], tasks: list[str]) -> list[Confound]:
-    before, after = (samples.settings for samples in sides)
+    # That the weights differ is why the two are compared.
+    before, after = (
+        {name: value for name, value in samples.settings.items() if name != "weights"}
+        for samples in sides
+    )
     one, other = (samples.meta.harness for samples in sides)
     if one == other:
         return find_confounds(before, after, tasks)

@@ -83,7 +83,7 @@ class Request:
 
 def is_scored(task: Task, question: Question, how: Asking) -> bool:
     """Whether the options are scored by their likelihood; otherwise the model writes an answer."""
-    return bool(question.choices) and not how.letters and task.scorer != "letter"
+    return bool(question.choices) and not how.letters and not task.scorer.startswith("letter")
 
 
 def make_request(task: Task, question: Question, how: Asking, seed: int = 0) -> Request:
@@ -127,13 +127,13 @@ def make_request(task: Task, question: Question, how: Asking, seed: int = 0) -> 
         temperature=how.temperature,
         seed=seed if how.temperature else 0,
         is_complete=partial(_is_complete, as_written(task, lettered), question.choices),
-        form="letter" if lettered else task.scorer,
+        form=_written_scorer(task, lettered),
     )
 
 
 def as_written(task: Task, lettered: bool) -> Task:
     """The task as the answers see it: without its questions, which need not travel."""
-    scorer = "letter" if lettered else task.scorer
+    scorer = _written_scorer(task, lettered)
     return dataclasses.replace(task, questions=tuple, scorer=scorer)
 
 
@@ -184,3 +184,8 @@ def describe(how: Asking) -> dict[str, Any]:
         "chat template": "applied" if how.chat else None,
         "system prompt": how.system or None,
     }
+
+
+def _written_scorer(task: Task, lettered: bool) -> str:
+    """How a written answer is read; the published rule for letters stays the published one."""
+    return "letter" if lettered and not task.scorer.startswith("letter") else task.scorer

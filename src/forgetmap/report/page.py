@@ -96,7 +96,7 @@ def policy(*, remote: bool) -> str:
     Styles have to be allowed inline, because plotly sets them on what it draws; where nothing can
     be fetched, a style can do no more than look wrong.
     """
-    scripts = " ".join(f"'sha256-{_digest(text)}'" for text in (_script(), _plotly()))
+    scripts = " ".join(f"'sha256-{digest(text)}'" for text in (_script(), _plotly()))
     server = "'self'" if remote else "'none'"
     return (
         f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; "
@@ -172,5 +172,6 @@ def _packed_plotly() -> str:
     return packed(_plotly())
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Hash of an inline script or style, as a content policy names it."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forgetmap.cli_tools import Json, check_outputs, clear_errors, write_json
+from forgetmap.theory.picture_cli import figures, page
 
 if TYPE_CHECKING:
     from forgetmap.theory.answers import Answer
@@ -237,3 +238,7 @@ def _tell(answer: Answer, json: Path | None) -> None:
     if str(json) != "-":
         for line in answer.text().splitlines():
             typer.echo(clean(line, 600))
+
+
+app.command()(figures)
+app.command()(page)

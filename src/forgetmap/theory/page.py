@@ -45,8 +45,8 @@ def write_page(path: str | Path) -> None:
 def _policy(script: str, style: str) -> str:
     """Nothing from anywhere; only our script runs, only our style sheet applies."""
     return (
-        f"default-src 'none'; script-src 'sha256-{report._digest(script)}'; "
-        f"style-src 'sha256-{report._digest(style)}'; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src 'sha256-{report.digest(script)}'; "
+        f"style-src 'sha256-{report.digest(style)}'; base-uri 'none'; form-action 'none'"
     )
 
 
