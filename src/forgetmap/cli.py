@@ -305,12 +305,13 @@ def demo(
 
     with clear_errors():
         make_folder(out)
-        result = run(flips=out / "flips.csv")
+        result = run(flips=out / "flips.csv", report=out / "report.html")
         _write_outputs(result, out / "map.json", out / "map.csv", out / "map.tex")
     terminal.print_map(result, terminal.console())
     folder = example_folder()
     typer.echo(f"\nThe logs: {folder}/before and {folder}/after, written by lm-eval.")
-    typer.echo(f"Written to {out}/: map.json, map.csv, map.tex, flips.csv (items that changed).")
+    typer.echo(f"Written to {out}/: report.html (open it in a browser), map.json, map.csv, map.tex,")
+    typer.echo("flips.csv (the items that changed).")
     typer.echo(f"The same by hand: forgetmap compare {folder}/before {folder}/after "
                f"--task-map {folder}/tasks.csv")  # fmt: skip
 

@@ -124,7 +124,7 @@ def compare(
     return result
 
 
-def demo(flips: str | Path | None = None) -> ForgettingMap:
+def demo(flips: str | Path | None = None, report: str | Path | None = None) -> ForgettingMap:
     """Map the bundled example: a small language model before and after a narrow fine-tune.
 
     Example:
@@ -132,7 +132,13 @@ def demo(flips: str | Path | None = None) -> ForgettingMap:
         True
     """
     folder = example_folder()
-    return compare(folder / "before", folder / "after", task_map=folder / "tasks.csv", flips=flips)
+    return compare(
+        folder / "before",
+        folder / "after",
+        task_map=folder / "tasks.csv",
+        flips=flips,
+        report=report,
+    )
 
 
 def example_folder() -> Path:
