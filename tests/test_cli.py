@@ -164,7 +164,7 @@ def test_demo_writes_its_outputs_and_says_where(tmp_path):
     assert result.exit_code == 0
     assert result.output.startswith("forgot ")
     written = {path.name for path in (tmp_path / "demo").iterdir()}
-    assert written == {"map.json", "map.csv", "map.tex", "flips.csv"}
+    assert written == {"report.html", "map.json", "map.csv", "map.tex", "flips.csv"}
     assert all(name in result.output for name in written)
 
 

@@ -310,8 +310,8 @@ def demo(
     terminal.print_map(result, terminal.console())
     folder = example_folder()
     typer.echo(f"\nThe logs: {folder}/before and {folder}/after, written by lm-eval.")
-    typer.echo(f"Written to {out}/: report.html (open it in a browser), map.json, map.csv, map.tex,")
-    typer.echo("flips.csv (the items that changed).")
+    typer.echo(f"Written to {out}/: report.html (for a browser), flips.csv (items that changed),")
+    typer.echo("map.json, map.csv, map.tex.")
     typer.echo(f"The same by hand: forgetmap compare {folder}/before {folder}/after "
                f"--task-map {folder}/tasks.csv")  # fmt: skip
 
