@@ -1,6 +1,6 @@
 """Measure forgetmap beside its peers; writes benchmarks/results.md.
 
-Usage: ``python benchmarks/run.py [--quick] [--out FILE]``
+Usage: ``python benchmarks/run.py [--quick] [--only PART ...] [--out FILE]``
 
 The full run takes some minutes and about 3 GB in the temporary folder (set TMPDIR to move it).
 """
@@ -78,13 +78,15 @@ QUICK = Sizes(
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure forgetmap beside its peers.")
     parser.add_argument("--quick", action="store_true", help="small sizes, no verdicts: a test")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="some parts; give --out too")
     parser.add_argument("--out", type=Path, default=RESULTS, help="the file to write")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that the data are removed
     sizes = QUICK if options.quick else Sizes()
     machine = describe_machine()
     parts = []
-    for measure in (pairing, repeats, logs, reading, memory, statistics, startup):
+    for name in options.only or PARTS:
+        measure = PARTS[name]
         print(measure.__doc__, flush=True)
         # Each part has a folder of its own, gone when it ends, to need less room at a time.
         with tempfile.TemporaryDirectory(prefix="forgetmap-bench-") as folder:
@@ -405,6 +407,10 @@ def _difference(found: Any, expected: Any) -> str:
 def _times(measured: Measurement) -> list[str]:
     return [f"{value:.3f}" for value in (measured.best, measured.median, measured.cpu)]
 
+
+PARTS = {
+    part.__name__: part for part in (pairing, repeats, logs, reading, memory, statistics, startup)
+}
 
 if __name__ == "__main__":
     main()
