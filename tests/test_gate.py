@@ -232,12 +232,12 @@ def load(folder: Path, text: str) -> Policy:
 @pytest.mark.parametrize(
     ("text", "line", "told"),
     [
-        ("alpa: 0.1\nlimits: [{max: 0.1}]", 1, "unknown key 'alpa'; did you mean alpha?"),
-        ("limits:\n  - max: 0.1\n    wher: total", 3, "unknown key 'wher'; did you mean where?"),
-        ("limits: [{max: 0.1}]\nrequire:\n  itms: 3", 3, "'itms'; did you mean items?"),
-        ("limits:\n  - measure: forgeting\n    max: 0.1", 2, "did you mean forgetting?"),
-        ("limits:\n  - measure: cause:refusd\n    max: 0.1", 2, "did you mean cause:refused?"),
-        ("limits:\n  - where: totl\n    max: 0.1", 2, "did you mean total?"),
+        ("alpa: 0.1\nlimits: [{max: 0.1}]", 1, "unknown key 'alpa'; did you mean 'alpha'?"),
+        ("limits:\n  - max: 0.1\n    wher: total", 3, "unknown key 'wher'; did you mean 'where'?"),
+        ("limits: [{max: 0.1}]\nrequire:\n  itms: 3", 3, "'itms'; did you mean 'items'?"),
+        ("limits:\n  - measure: forgeting\n    max: 0.1", 2, "did you mean 'forgetting'?"),
+        ("limits:\n  - measure: cause:refusd\n    max: 0.1", 2, "did you mean 'cause:refused'?"),
+        ("limits:\n  - where: totl\n    max: 0.1", 2, "did you mean 'total'?"),
         ("limits:\n  - where: 'task:'\n    max: 0.1", 2, "is no place"),
         ("limits:\n  - where: total", 2, "needs max or max_relative"),
         ("limits:\n  - max: 3", 2, "less than or equal to 1"),
@@ -366,7 +366,7 @@ def test_the_command(made: ForgettingMap, work: Path, monkeypatch: pytest.Monkey
     Path("gate.yaml").write_text("limit: 1")
     done = run("gate", "map.json")
     assert done.exit_code == 2
-    assert "gate.yaml:1: unknown key 'limit'; did you mean limits?" in done.output
+    assert "gate.yaml:1: unknown key 'limit'; did you mean 'limits'?" in done.output
     assert run("gate", "gone.json").exit_code == 2
     assert "check" in run("gate", "--help").output
 

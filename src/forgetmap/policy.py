@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -14,6 +13,7 @@ from forgetmap.causes import CAUSES
 from forgetmap.errors import InputError
 from forgetmap.files import open_binary
 from forgetmap.readers.common import brief
+from forgetmap.yamlfile import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -72,7 +72,7 @@ class Limit(_Strict):
             return value
         raise ValueError(
             f"{value!r:.60} is no place; write total, macro, category:NAME or task:NAME"
-            f"{_meant(group, ('total', 'macro', 'category:*', 'task:*'))}"
+            f"{nearest(group, ('total', 'macro', 'category:*', 'task:*'))}"
         )
 
     @field_validator("measure")
@@ -81,7 +81,7 @@ class Limit(_Strict):
         known = (*MEASURES, *(f"{_CAUSE}{name}" for name in CAUSES))
         if value in known:
             return value
-        raise ValueError(f"{value!r:.60} is no measure{_meant(value, known)}")
+        raise ValueError(f"{value!r:.60} is no measure{nearest(value, known)}")
 
     @model_validator(mode="after")
     def _bounded(self) -> Self:
@@ -279,7 +279,7 @@ def _explained(path: Path, node: yaml.Node | None, error: ValidationError) -> st
     name = ".".join(str(part) for part in first["loc"])
     if typos:
         known = tuple(_model_at(first["loc"]).model_fields)
-        return f"{where}: unknown key {key!r:.60}{_meant(key, known)}"
+        return f"{where}: unknown key {key!r:.60}{nearest(key, known)}"
     told = first["msg"].removeprefix("Value error, ")
     return f"{where}: {name or 'the policy'}: {told}"
 
@@ -313,8 +313,3 @@ def _line(node: yaml.Node | None) -> int:
 def _mark(error: Exception) -> str:
     found: Any = getattr(error, "problem_mark", None)
     return f":{found.line + 1}" if found is not None else ""
-
-
-def _meant(word: str, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(word, known, 1, cutoff=0.5)
-    return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(known)}"

@@ -6,7 +6,6 @@ your own may stand alone or extend it, and may name scorers of your own (`module
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from functools import cache, cached_property
 from importlib.resources import files
@@ -22,6 +21,7 @@ from forgetmap.capabilities.judge_prompts import JUDGEMENTS
 from forgetmap.errors import InputError
 from forgetmap.files import open_binary
 from forgetmap.readers.common import brief
+from forgetmap.yamlfile import line_of, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -171,7 +171,7 @@ class Manifest(_Model):
 
     def nearest(self, name: str) -> str:
         """A hint at the task that an unknown name may mean."""
-        return _nearest(name, self._spellings)
+        return nearest(name, self._spellings)
 
 
 @cache
@@ -214,8 +214,8 @@ def _parse(source: str, text: str) -> Manifest:
         place = ".".join(str(part) for part in where) or "the top"
         hint = ""
         if first["type"] == "extra_forbidden":
-            hint = _nearest(str(where[-1]), _known_keys(where))
-        line = _line(text, where)
+            hint = nearest(str(where[-1]), _known_keys(where))
+        line = line_of(yaml.compose(text, Loader=_Loader), where)
         raise InputError(f"{source}:{line}: at {place}, {first['msg']}{hint}") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         reason = " ".join(str(error).split())[:160]
@@ -224,23 +224,10 @@ def _parse(source: str, text: str) -> Manifest:
         extended = _extended(manifest)
         _check(extended, manifest)
     except _NameError as error:
-        raise InputError(f"{source}:{_line(text, error.where)}: {error}") from error
+        raise InputError(
+            f"{source}:{line_of(yaml.compose(text, Loader=_Loader), error.where)}: {error}"
+        ) from error
     return extended
-
-
-def _line(text: str, where: Sequence[str | int]) -> int:
-    """The line of a value in the YAML text, as near as it can be told."""
-    node = yaml.compose(text, Loader=_Loader)
-    for part in where:
-        found = None
-        if isinstance(node, yaml.MappingNode):
-            found = next((value for key, value in node.value if key.value == str(part)), None)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-            found = node.value[part] if part < len(node.value) else None
-        if found is None:
-            break
-        node = found
-    return int(node.start_mark.line) + 1 if node is not None else 1
 
 
 def _known_keys(where: Sequence[str | int]) -> Iterable[str]:
@@ -252,20 +239,13 @@ def _known_keys(where: Sequence[str | int]) -> Iterable[str]:
     return (inside[-1] if inside else Manifest).model_fields
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    if found := difflib.get_close_matches(name, names, n=1, cutoff=0.4):
-        return f"; did you mean {found[0]!r}?"
-    return f"; known are {', '.join(names[:12])}{', ...' * (len(names) > 12)}"
-
-
 def _extended(manifest: Manifest) -> Manifest:
     """Put a manifest on top of the one it extends: capabilities of the same code grow."""
     if manifest.extends is None:
         return manifest
     if manifest.extends not in BUILT_IN:
         text = f"extends: unknown manifest {manifest.extends!r}"
-        raise _NameError(("extends",), text + _nearest(manifest.extends, BUILT_IN))
+        raise _NameError(("extends",), text + nearest(manifest.extends, BUILT_IN))
     base = Manifest.load(manifest.extends)
     capabilities = {capability.code: capability for capability in base.capabilities}
     for added in manifest.capabilities:
@@ -295,7 +275,7 @@ def _check(whole: Manifest, own: Manifest) -> None:
         group = capability.group or groups[capability.code]
         if group not in whole.groups:
             text = f"capability {capability.code}: unknown group {group!r}"
-            raise _NameError((*place, "group"), text + _nearest(group, whole.groups))
+            raise _NameError((*place, "group"), text + nearest(group, whole.groups))
         for number, metric in enumerate(capability.metrics):
             _check_metric(metric, (*place, "metrics", number), whole, scorers.SCORERS)
     for capability in whole.capabilities:
@@ -311,7 +291,7 @@ def _check(whole: Manifest, own: Manifest) -> None:
             if wanted is not None and wanted not in whole.task_names:
                 where = ("tasks", name) if field == name else ("tasks", name, field)
                 text = f"no metric uses the task {wanted!r}"
-                raise _NameError(where, text + _nearest(wanted, whole.task_names))
+                raise _NameError(where, text + nearest(wanted, whole.task_names))
 
 
 def _check_metric(
@@ -320,7 +300,7 @@ def _check_metric(
     for field in metric.needs:
         if field.partition(".")[0] not in _FIELDS:
             text = f"an item has no field {field!r}"
-            raise _NameError((*place, "needs"), text + _nearest(field, _FIELDS))
+            raise _NameError((*place, "needs"), text + nearest(field, _FIELDS))
     key = metric.task, metric.metric
     same = [
         one
@@ -339,13 +319,13 @@ def _check_metric(
     names = list(JUDGEMENTS) if metric.by == "judge" else [*known, ROBUSTNESS]
     if metric.scorer not in names:
         text = f"unknown scorer {metric.scorer!r}"
-        raise _NameError((*place, "scorer"), text + _nearest(metric.scorer, names))
+        raise _NameError((*place, "scorer"), text + nearest(metric.scorer, names))
     if metric.scorer == ROBUSTNESS:
         _check_compared(metric, place, whole)
     offered = _offered(metric)
     if metric.metric not in offered:
         text = f"the scorer {metric.scorer} has no metric {metric.metric!r}"
-        raise _NameError((*place, "metric"), text + _nearest(metric.metric, offered))
+        raise _NameError((*place, "metric"), text + nearest(metric.metric, offered))
 
 
 def _check_compared(metric: Metric, place: tuple[str | int, ...], whole: Manifest) -> None:

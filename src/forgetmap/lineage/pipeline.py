@@ -5,7 +5,6 @@ A YAML file, checked when it is loaded. Every fault is one line with the file an
 
 from __future__ import annotations
 
-import difflib
 import re
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +15,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from forgetmap.errors import InputError
 from forgetmap.files import open_binary
+from forgetmap.yamlfile import line_of, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     Place = tuple[str | int, ...]
 
 NUMBERS = ("steps", "tokens", "merge_weight", "learning_rate")
@@ -204,11 +202,11 @@ def _parse(path: Path, text: str) -> Pipeline:
         hint = ""
         if first["type"] == "extra_forbidden":
             known = Checkpoint if place[0] == "checkpoints" else Pipeline
-            hint = _nearest(str(place[-1]), known.model_fields)
+            hint = nearest(str(place[-1]), known.model_fields)
         reason = f"at {where}, {first['msg']}{hint}"
-        raise InputError(f"{path}:{_line(node, place)}: {reason}") from error
+        raise InputError(f"{path}:{line_of(node, place)}: {reason}") from error
     except _PlacedError as error:
-        raise InputError(f"{path}:{_line(node, error.place)}: {error}") from error
+        raise InputError(f"{path}:{line_of(node, error.place)}: {error}") from error
 
 
 def _refuse_duplicates(path: Path, node: yaml.Node | None) -> None:
@@ -234,7 +232,7 @@ def _check_graph(pipeline: Pipeline) -> None:
             place = ("checkpoints", name, "parents", number)
             if parent not in checkpoints:
                 text = f"checkpoint {name} has the unknown parent {parent!r}"
-                raise _PlacedError(place, text + _nearest(parent, checkpoints))
+                raise _PlacedError(place, text + nearest(parent, checkpoints))
             if parent in found.parents[:number]:
                 raise _PlacedError(place, f"checkpoint {name} names its parent {parent} twice")
     roots = [name for name, found in checkpoints.items() if not found.parents]
@@ -270,24 +268,3 @@ def _located(path: Path, pipeline: Pipeline) -> Pipeline:
     if task_map is not None and (path.parent / task_map).is_file():
         task_map = str(path.parent / task_map)
     return pipeline.model_copy(update={"checkpoints": located, "task_map": task_map})
-
-
-def _line(node: yaml.Node | None, place: Sequence[str | int]) -> int:
-    """The line of a value in the YAML text, as near as it can be told."""
-    for part in place:
-        found = None
-        if isinstance(node, yaml.MappingNode):
-            found = next((value for key, value in node.value if key.value == str(part)), None)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-            found = node.value[part] if part < len(node.value) else None
-        if found is None:
-            break
-        node = found
-    return int(node.start_mark.line) + 1 if node is not None else 1
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    if found := difflib.get_close_matches(name, names, n=1, cutoff=0.4):
-        return f"; did you mean {found[0]!r}?"
-    return f"; known are {', '.join(names[:12])}{', ...' * (len(names) > 12)}"
