@@ -13,8 +13,13 @@ import typer
 from forgetmap.capabilities.cli import capabilities, drift, score
 from forgetmap.capabilities.suite_cli import suite
 from forgetmap.cli_tools import (
+    Identity,
     Json,
+    Margin,
     Quiet,
+    Report,
+    Seed,
+    Threshold,
     check_outputs,
     clear_errors,
     progress,
@@ -89,15 +94,9 @@ def compare(
         list[str] | None,
         typer.Option(metavar="NAME", help="Metric for all tasks, or TASK=NAME; may be repeated."),
     ] = None,
-    threshold: Annotated[
-        float, typer.Option(help="Score from which an answer counts as correct.")
-    ] = 0.5,
-    margin: Annotated[
-        float, typer.Option(help="Change that would matter to you, as a fraction.")
-    ] = 0.02,
-    identity: Annotated[
-        str, typer.Option(metavar="content|index", help="Pair items by content, or by their ids.")
-    ] = "content",
+    threshold: Threshold = 0.5,
+    margin: Margin = 0.02,
+    identity: Identity = "content",
     engine: Annotated[
         str,
         typer.Option(
@@ -138,12 +137,7 @@ def compare(
             help="Write every item that changed: .csv, .jsonl or .parquet.",
         ),
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            readable=False, metavar="FILE", help="Write one HTML file to look at and send around."
-        ),
-    ] = None,
+    report: Report = None,
     save: Annotated[
         Path | None,
         typer.Option(
@@ -157,7 +151,7 @@ def compare(
         ),
     ] = None,
     draws: Annotated[int, typer.Option(help="Bootstrap draws.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Map what was forgotten and gained between two logs.

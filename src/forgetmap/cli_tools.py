@@ -23,6 +23,18 @@ Json = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Threshold = Annotated[float, typer.Option(help="Score from which an answer counts as correct.")]
+Margin = Annotated[float, typer.Option(help="Change that would matter to you, as a fraction.")]
+Identity = Annotated[
+    str, typer.Option(metavar="content|index", help="Pair items by content, or by their ids.")
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        readable=False, metavar="FILE", help="Write one HTML file to look at and send around."
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Seed of the draws.")]
 
 
 def check_outputs(outputs: list[Path | None], inputs: list[Path]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forgetmap.cli_tools import Json, Quiet, check_outputs, clear_errors, write_json
+from forgetmap.cli_tools import Json, Quiet, Seed, check_outputs, clear_errors, write_json
 
 if TYPE_CHECKING:
     from forgetmap.capabilities.judge import Judge
@@ -178,7 +178,7 @@ def drift(
         ),
     ] = None,
     draws: Annotated[int, typer.Option(help="Bootstrap draws.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Compare two models by capability: what changed, how sure that is, and whether it matters.

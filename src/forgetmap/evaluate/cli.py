@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forgetmap.cli_tools import Json, Quiet, check_outputs, clear_errors, write_json
+from forgetmap.cli_tools import Json, Quiet, Seed, check_outputs, clear_errors, write_json
 
 if TYPE_CHECKING:
     from forgetmap.evaluate.models import Running
@@ -72,7 +72,7 @@ def evaluate(
     repeats: Annotated[
         int, typer.Option(help="Draw each written answer so often, for the noise floor.")
     ] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    seed: Seed = 0,
     dtype: Annotated[
         str, typer.Option(metavar="TYPE", help="float32; bfloat16 or float16 flip some items.")
     ] = "float32",

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forgetmap.cli_tools import Json, Quiet, check_outputs, clear_errors, progress, write_json
+from forgetmap.cli_tools import (
+    Identity,
+    Json,
+    Margin,
+    Quiet,
+    Report,
+    Seed,
+    Threshold,
+    check_outputs,
+    clear_errors,
+    progress,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from forgetmap.lineage.pipeline import Pipeline
@@ -36,15 +48,9 @@ def lineage(
     metric: Annotated[
         str | None, typer.Option(metavar="NAME", help="Metric to take, for all tasks.")
     ] = None,
-    threshold: Annotated[
-        float, typer.Option(help="Score from which an answer counts as correct.")
-    ] = 0.5,
-    margin: Annotated[
-        float, typer.Option(help="Change that would matter to you, as a fraction.")
-    ] = 0.02,
-    identity: Annotated[
-        str, typer.Option(metavar="content|index", help="Pair items by content, or by their ids.")
-    ] = "content",
+    threshold: Threshold = 0.5,
+    margin: Margin = 0.02,
+    identity: Identity = "content",
     json: Json = None,
     csv: Annotated[
         Path | None,
@@ -54,14 +60,9 @@ def lineage(
             help="Write all cells, every item's life line and every flip as CSV tables.",
         ),
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            readable=False, metavar="FILE", help="Write one HTML file to look at and send around."
-        ),
-    ] = None,
+    report: Report = None,
     draws: Annotated[int, typer.Option(help="Bootstrap draws for each map.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Trace forgetting across a pipeline of checkpoints, or along one training run.
