@@ -83,7 +83,7 @@ def test_too_little_data_and_bad_policies_have_their_codes(runner: Any) -> None:
     assert Path("output.txt").read_text() == "verdict=WITHHELD\n"
     done = runner("limits: [{measure: raw, mix: 0.5}]")
     assert done.returncode == 2
-    assert "gate.yaml:1: unknown key 'mix'; did you mean max?" in done.stderr
+    assert "gate.yaml:1: unknown key 'mix'; did you mean 'max'?" in done.stderr
     assert runner("limits: [{max: 0.5}]", FORGETMAP_AFTER="gone.jsonl").returncode == 2
 
 

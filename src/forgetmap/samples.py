@@ -385,6 +385,8 @@ def parquet_schema(path: Path) -> pa.Schema:
     """Read the schema of a Parquet file; a file that is none becomes one clear line."""
     try:
         return pq.read_schema(path)
-    except (pa.ArrowException, OSError, UnicodeError) as error:
+    except UnicodeEncodeError as error:
+        raise InputError(f"{path}: its name is not UTF-8; rename it") from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = next(iter(str(error).splitlines()), "")
         raise InputError(f"{path}: is not a readable Parquet file ({reason})") from error

@@ -242,8 +242,6 @@ def parquet_records(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[st
                 for record in batch.to_pylist():
                     row += 1
                     yield row, record
-    except UnicodeEncodeError as error:
-        raise InputError(f"{file}: its name is not UTF-8; rename it") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: is damaged ({brief(error)})") from error
 
