@@ -200,7 +200,9 @@ def statistics(tasks: int, items: int, repeats: int, draws: int) -> Job:
 def read_log(folder: str) -> Job:
     """forgetmap.read."""
     from forgetmap import read
+    from forgetmap.readers import find_reader
 
+    find_reader(Path(folder))  # imports the readers
     return Job(lambda: read(folder), lambda samples: len(samples))
 
 
