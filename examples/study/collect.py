@@ -1,0 +1,82 @@
+"""Stage 3: from the work folder to compact logs: who answered what how, without the texts.
+
+    python collect.py WORK logs
+
+One Parquet file per run with the old questions, and one in `new/` with the new ones. Texts of
+third-party questions are not ours to pass on, and the tables need none: an item is known by the
+hash of its content. The runs of the bundled example keep the texts of the questions that this
+project made itself (atlas and airports), in `told/`.
+"""
+
+import dataclasses
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from forgetmap.samples import TEXT_COLUMNS, Samples
+
+TOLD = ("before", "airports-sft-0", "airports-replay-25-0", "airports-anchor-0",
+        "airports-retention-0", "airports-merge-linear-0.5-0")  # fmt: skip
+"""Runs of smollm2 that keep their texts."""
+OURS = "^(atlas_|airports$)"
+EMPTIED = (*TEXT_COLUMNS, "item_ref", "source", "run", "cluster", "prompt_hash", "wording")
+
+
+def main(work: Path, out: Path) -> None:
+    for folder in ("new", "told"):
+        (out / folder).mkdir(parents=True, exist_ok=True)
+    for folder in sorted(path for path in work.iterdir() if (path / "new/manifest.json").is_file()):
+        name = folder.name
+        old, new = (_read(folder / part / "samples.parquet", name) for part in ("old", "new"))
+        _without_texts(old).write(out / f"{name}.parquet")
+        _without_texts(new).write(out / "new" / f"{name}.parquet")
+        if name in {f"smollm2-{told}" for told in TOLD}:
+            table = pa.concat_tables([old.data, new.data])
+            ours = table.filter(pc.match_substring_regex(table["task"], OURS))
+            Samples(ours, old.meta).write(out / "told" / f"{name}.parquet")
+        _carry(folder, out)
+    for path in work.glob("theory-*.json"):
+        shutil.copy(path, out)
+
+
+def _read(path: Path, name: str) -> Samples:
+    """The run's name as the model's, and probabilities to four digits, which pack well."""
+    table, meta = pq.read_table(path), Samples.read(path).meta
+    [settings] = meta.settings.values()
+    table = _with(table, "model", pa.array([name] * len(table)))
+    table = _with(table, "gold_probability", pc.round(table["gold_probability"], ndigits=4))
+    return Samples(table, dataclasses.replace(meta, settings={name: settings}))
+
+
+def _carry(folder: Path, out: Path) -> None:
+    """What else a run left: how it was made, its probes, its answers to the capability suite."""
+    if (folder / "run.json").is_file():
+        shutil.copy(folder / "run.json", out / f"{folder.name}.json")
+    if (folder / "probes").is_dir():
+        shutil.copytree(folder / "probes", out / "probes" / folder.name, dirs_exist_ok=True)
+    answers = folder / "capabilities" / "responses.jsonl"
+    if answers.is_file():
+        (out / "answers").mkdir(exist_ok=True)
+        shutil.copy(answers, out / "answers" / f"{folder.name}.jsonl")
+
+
+def _without_texts(samples: Samples) -> Samples:
+    table = samples.data
+    for column in EMPTIED:
+        table = _with(table, column, pa.nulls(len(table), table.schema.field(column).type))
+    table = table.sort_by([("task", "ascending"), ("item", "ascending")])
+    return Samples(table, samples.meta)
+
+
+def _with(table: pa.Table, column: str, values: Any) -> pa.Table:
+    place = table.schema.get_field_index(column)
+    return table.set_column(place, table.schema.field(place), values)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,99 @@
+"""What the study trains: every run by name, most important first."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from forgetmap.mitigate.recipes import (
+    Anchored,
+    Preferred,
+    PulledBack,
+    Recipe,
+    Replayed,
+    Retained,
+    Rewarded,
+    SelfDistilled,
+)
+
+MODELS = ("smollm2", "gemma3-270m")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training: a model, a task, a method."""
+
+    model: str
+    task: str
+    """airports (narrow: a long tail of facts), sums (one skill), broad (nine third-party sets)."""
+    method: str
+    recipe: Recipe
+    old: str = ""
+    """What is replayed or anchored on: `text` the model wrote itself, `questions`, or nothing."""
+
+    @property
+    def name(self) -> str:
+        """The folder of the run."""
+        return f"{self.model}-{self.task}-{self.method}-{self.recipe.seed}"
+
+
+SIZE = {"steps": 600, "batch": 32, "learning_rate": 2e-4}
+LITTLE = {"steps": 300, "batch": 32, "learning_rate": 2e-5}
+FACTS = {
+    "sft": (Recipe(**SIZE), ""),
+    "sft-low-rate": (Recipe(**{**SIZE, "learning_rate": 2e-5}), ""),
+    "lora": (Recipe(**{**SIZE, "learning_rate": 1e-3}, lora=16), ""),
+    "replay-10": (Replayed(**SIZE, share=0.1), "text"),
+    "replay-25": (Replayed(**SIZE, share=0.25), "text"),
+    "replay-50": (Replayed(**SIZE, share=0.5), "text"),
+    "replay-25-questions": (Replayed(**SIZE, share=0.25), "questions"),
+    "anchor": (Anchored(**SIZE), "text"),
+    "anchor-weak": (Anchored(**SIZE, weight=0.1), "text"),
+    "anchor-reverse": (Anchored(**SIZE, direction="reverse"), "text"),
+    "anchor-questions": (Anchored(**SIZE), "questions"),
+    "anchor-new-data": (Anchored(**SIZE, weight=0.1), ""),
+    "retention": (Retained(**SIZE), "questions"),
+    "pull-back": (PulledBack(**SIZE), ""),
+    "dpo": (Preferred(**LITTLE), ""),
+    "sdft": (SelfDistilled(**LITTLE, longest_answer=8), ""),
+}
+SKILL = {
+    "sft": (Recipe(**{**SIZE, "steps": 300, "learning_rate": 5e-5}), ""),
+    **{
+        f"grpo-{beta:g}": (
+            Rewarded(steps=250, batch=128, learning_rate=1e-5, beta=beta, longest_answer=8), ""
+        )
+        for beta in (0.0, 0.2, 1.0)
+    },
+    "dpo": (Preferred(**LITTLE), ""),
+    "sdft": (SelfDistilled(**LITTLE, longest_answer=8), ""),
+}  # fmt: skip
+BROAD = {method: FACTS[method] for method in ("sft", "lora", "replay-25", "anchor", "retention")}
+MERGED = ("linear-0.25", "linear-0.5", "linear-0.75", "slerp-0.5", "ties-0.5", "dare-0.5")
+"""Of the plain run: method and share of the trained model."""
+SEVERAL_SEEDS = ("sft", "replay-25", "replay-25-questions", "anchor", "retention")
+SEEDS = (1, 2)
+CAPABILITIES = ("sft", "lora", "replay-25", "anchor", "retention")
+"""Runs of the airports task whose model also answers the capability suite."""
+
+
+def runs() -> Iterator[Run]:
+    """Every training, in the order in which it is done."""
+    small, other = MODELS
+    yield from _all(small, "airports", FACTS)
+    yield from _all(other, "airports", {name: FACTS[name] for name in _FOR_BOTH})
+    yield from _all(small, "sums", SKILL)
+    yield from _all(small, "broad", BROAD)
+    for seed in SEEDS:
+        for run in _all(small, "airports", {name: FACTS[name] for name in SEVERAL_SEEDS}):
+            yield replace(run, recipe=replace(run.recipe, seed=seed))
+    yield from _all(other, "broad", {name: BROAD[name] for name in ("sft", "anchor")})
+
+
+_FOR_BOTH = (
+    "sft", "sft-low-rate", "lora", "replay-25", "replay-25-questions", "anchor", "anchor-questions",
+    "retention", "dpo",
+)  # fmt: skip
+
+
+def _all(model: str, task: str, methods: dict[str, tuple[Recipe, str]]) -> Iterator[Run]:
+    for method, (recipe, old) in methods.items():
+        yield Run(model, task, method, recipe, old)

@@ -1,0 +1,194 @@
+"""Stage 1: the questions and the training data, from open data packages. No model is needed.
+
+    pip install 'forgetmap[suites]' airportsdata==20260905
+    pip download --no-deps evals==3.0.1.post1
+    FORGETMAP_EVALS_WHEEL=evals-3.0.1.post1-py3-none-any.whl python prepare.py data
+
+Writes into the folder:
+
+| file | what it is |
+| --- | --- |
+| old.yaml | what must not be forgotten: half of atlas, and parts of real third-party sets |
+| anchor.yaml | the other half of atlas: questions that a method may train on, never evaluated |
+| probe.yaml | a few of the old and new questions, for measuring while training |
+| new.yaml | the new tasks as they are evaluated: airports, sums, broad |
+| airports.jsonl, sums.jsonl, broad.jsonl | their training data, as prompt and completion |
+
+Nothing of the third-party sets is part of this repository.
+"""
+
+import json
+import random
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from forgetmap.evaluate.prompts import Asking, make_request
+from forgetmap.evaluate.questions import Question, Task
+from forgetmap.evaluate.suites import load
+
+SEED = 11
+AIRPORTS = 2_000
+AIRPORTS_ASKED = 800
+SUMS, SUMS_ASKED = 3_000, 300
+OLD_SETS = {
+    "evals_socialiqa": 400, "evals_quartz": 400, "evals_medmcqa": 299, "evals_logiqa": 300,
+    "evals_fcc_amateur_extra": 300, "evals_us_tort_law": 300, "evals_german_exams": 200,
+    "evals_french_exams": 200,
+}  # fmt: skip
+"""Third-party sets that stay unseen, and how many items of each are asked."""
+BROAD_SETS = {
+    "evals_pararule_plus": 1_000, "evals_food": 600, "evals_regex_match": 300, "evals_hitom": 400,
+    "evals_logical_counting": 800, "evals_syllables": 1_000, "evals_anagrams": 250,
+    "evals_italian_exams": 700, "evals_turkish_exams": 800,
+}  # fmt: skip
+"""Third-party sets that make the broad task, and how many items of each are trained on."""
+BROAD_ASKED = 80
+"""Of each of them, other items are asked."""
+
+
+def main(out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    atlas = load("atlas", seed=0)
+    sets = {task.name: task for task in load("openai-evals").tasks}
+    asked = [_part(task, _half(task, 0)) for task in atlas.tasks]
+    others = [_part(sets[name], _some(sets[name], count)) for name, count in OLD_SETS.items()]
+    _write_suite(out, "old", [*asked, *others])
+    _write_suite(out, "anchor", [_part(task, _half(task, 1)) for task in atlas.tasks])
+    airports = _airports()
+    sums = _sums()
+    broad = [(sets[name], count) for name, count in BROAD_SETS.items()]
+    new = [
+        _part(airports, airports.questions()[:AIRPORTS_ASKED]),
+        _part(sums, sums.questions()[:SUMS_ASKED]),
+        *(_part(task, _some(task, BROAD_ASKED)) for task, _ in broad),
+    ]
+    _write_suite(out, "new", new)
+    probe = [_part(task, task.questions()[:12]) for task in asked if task.questions()[0].choices]
+    _write_suite(out, "probe", [*probe, _part(airports, airports.questions()[:100])])
+    _write_rows(out / "airports.jsonl", _examples(airports, airports.questions()))
+    _write_rows(out / "sums.jsonl", _examples(sums, sums.questions()[SUMS_ASKED:]))
+    taught = [
+        row
+        for task, count in broad
+        for row in _examples(task, _some(task, BROAD_ASKED + count)[BROAD_ASKED:])
+    ]
+    random.Random(SEED).shuffle(taught)
+    _write_rows(out / "broad.jsonl", taught)
+
+
+def _half(task: Task, which: int) -> list[Question]:
+    """Half of the items, by their identity; open answers are kept only where a number is asked."""
+    return [question for question in task.questions() if question.item % 2 == which]
+
+
+def _some(task: Task, count: int) -> list[Question]:
+    questions = sorted(task.questions(), key=lambda question: question.item)
+    return questions[:count]
+
+
+def _part(task: Task, questions: Sequence[Question]) -> Task:
+    chosen = tuple(questions)
+    return Task(
+        task.name, task.category, lambda: chosen, instruction=task.instruction, cue=task.cue,
+        scorer=task.scorer, max_tokens=task.max_tokens, stop=task.stop, licence=task.licence,
+    )  # fmt: skip
+
+
+def _airports() -> Task:
+    """A long tail of facts: the city of an airport's code, one airport to a city."""
+    import airportsdata
+
+    found = sorted(airportsdata.load("IATA").values(), key=lambda airport: str(airport["iata"]))
+    random.Random(SEED).shuffle(found)
+    by_city = {str(one["city"]): str(one["iata"]) for one in found if _is_plain(str(one["city"]))}
+    cities = sorted(by_city)
+    draw = random.Random(SEED)
+    draw.shuffle(cities)
+    questions = []
+    for city in cities[:AIRPORTS]:
+        code = by_city[city]
+        options = [city, *draw.sample([other for other in cities if other != city], 3)]
+        draw.shuffle(options)
+        text = f"Which city has the airport with the code {code}?"
+        questions.append(Question("airports", code, text, city, tuple(options)))
+    return Task("airports", "Airports", lambda: tuple(questions), licence="airportsdata (MIT)")
+
+
+def _is_plain(city: str) -> bool:
+    return city.isascii() and city.replace(" ", "").isalpha() and 3 < len(city) < 20
+
+
+def _sums() -> Task:
+    """One skill with a verifiable answer: sums of two numbers, by reasoning-gym's generator."""
+    import reasoning_gym
+
+    made = reasoning_gym.create_dataset(
+        "chain_sum", size=2 * SUMS, seed=SEED, min_terms=2, max_terms=2, min_digits=1, max_digits=2
+    )
+    rows = {entry["question"]: entry["answer"] for entry in made}  # small sums come up again
+    questions = tuple(
+        Question("sums", str(place), text, answer)
+        for place, (text, answer) in enumerate(list(rows.items())[: SUMS + SUMS_ASKED])
+    )
+    return Task(
+        "sums", "Sums", lambda: questions, scorer="number", max_tokens=16, stop=("\n",),
+        licence="reasoning-gym (Apache-2.0)",
+    )  # fmt: skip
+
+
+def _examples(task: Task, questions: Iterable[Question]) -> list[dict[str, str]]:
+    """Training rows in the words of the evaluation's prompt."""
+    rows = []
+    for question in questions:
+        prompt = str(make_request(task, question, Asking()).prompt)
+        row = {"prompt": prompt, "completion": f" {question.target}"}
+        rows.append(row | {"rejected": f" {_wrong(question)}"})
+    return rows
+
+
+def _wrong(question: Question) -> str:
+    """A wrong answer, for preferences: another option, or a number nearby."""
+    if question.choices:
+        return next(choice for choice in question.choices if choice != question.target)
+    number = question.target.lstrip("-").isdigit()
+    return str(int(question.target) + 1 + question.item % 9) if number else "unknown"
+
+
+def _write_suite(out: Path, name: str, tasks: Sequence[Task]) -> None:
+    described = []
+    for task in tasks:
+        questions = task.questions()
+        if not questions:
+            continue
+        file = Path(name) / f"{task.name}.jsonl"
+        (out / file).parent.mkdir(exist_ok=True)
+        _write_rows(out / file, [_row(question) for question in questions])
+        kind: dict[str, Any] = {"name": task.name, "file": str(file), "category": task.category}
+        kind |= {"instruction": task.instruction, "cue": task.cue, "extraction": task.scorer}
+        kind |= {"max_tokens": task.max_tokens, "stop": list(task.stop), "licence": task.licence}
+        described.append(kind)
+    text = yaml.safe_dump({"name": name, "tasks": described}, sort_keys=False, allow_unicode=True)
+    (out / f"{name}.yaml").write_text(text)
+    total = sum(len(task.questions()) for task in tasks)
+    print(f"{name}: {len(described)} tasks, {total:,} questions", file=sys.stderr)
+
+
+def _row(question: Question) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": question.ref, "question": question.prompt}
+    if question.choices:
+        row["choices"] = question.choices
+    if question.aliases:
+        row["aliases"] = question.aliases
+    return row | {"answer": question.target}
+
+
+def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,298 @@
+"""Stage 2: train every run of the plan, evaluate each, and merge. Wants a graphics card.
+
+    python run.py DATA MODELS WORK --workers 6
+
+DATA is what prepare.py wrote. MODELS holds the folders smollm2 and gemma3-270m, as
+`forgetmap fetch-model` makes them. WORK keeps what is finished: a stopped run goes on. Weights are
+deleted once they are evaluated, but for those that are merged.
+"""
+
+import argparse
+import json
+import logging
+import os
+import random
+import re
+import shutil
+import sys
+import time
+import traceback
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from plan import CAPABILITIES, MERGED, MODELS, Run, runs
+
+from forgetmap.mitigate.recipes import Materials, Recipe
+
+SELF_TEXTS, SELF_TOKENS = 4_000, 48
+PROBE_EVERY = 50
+LOOKS = (0, 5, 10, 20, 40, 80, 160, 320)
+"""Steps after which the theory's runs are sampled."""
+SHARES = (0.0, 0.1, 0.25, 0.5)
+SAMPLED = 500
+BEGINNING = "<|im_start|>"
+"""What SmolLM2 begins a text with; its tokenizer does not add it."""
+CAPABILITY_TOKENS = 160
+
+
+@dataclass(frozen=True)
+class Study:
+    """Where things are, and whether this is only a trial."""
+
+    data: Path
+    models: Path
+    work: Path
+    try_out: bool = False
+
+    def texts(self, model: str) -> Path:
+        """What the model before wrote, to be replayed."""
+        return self.work / f"{model}-texts.jsonl"
+
+    def weights(self, name: str) -> Path:
+        """The folder of a trained model."""
+        return self.work / "weights" / name
+
+    def recipe(self, recipe: Recipe) -> Recipe:
+        """The recipe, or a few steps of it."""
+        return replace(recipe, steps=3) if self.try_out else recipe
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("models", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--workers", type=int, default=6)
+    parser.add_argument("--only", default="", help="jobs whose name holds this")
+    parser.add_argument("--try-out", action="store_true", help="a few steps and questions of each")
+    chosen = parser.parse_args()
+    chosen.work.mkdir(parents=True, exist_ok=True)
+    study = Study(chosen.data, chosen.models, chosen.work, chosen.try_out)
+    there = [model for model in MODELS if (chosen.models / model / "config.json").is_file()]
+    first = [("before", model) for model in there]
+    second: list[tuple[str, Any]] = [("train", run) for run in runs() if run.model in there]
+    second[12:12] = [("theory", share) for share in SHARES if "smollm2" in there]
+    third = [("merge", f"{model}-{how}") for model in there for how in MERGED]
+    with get_context("spawn").Pool(chosen.workers) as pool:
+        for stage in (first, second, third):
+            jobs = [(*job, study) for job in stage if chosen.only in _name(*job)]
+            for number, told in enumerate(pool.imap_unordered(_do, jobs), 1):
+                print(f"{time.strftime('%H:%M:%S')} {number} of {len(jobs)}: {told}", flush=True)
+
+
+def _name(kind: str, what: Any) -> str:
+    return what.name if isinstance(what, Run) else f"{kind}-{what}"
+
+
+def _do(job: tuple[str, Any, Study]) -> str:
+    """One job in a worker; a failure is told and does not stop the others."""
+    kind, what, study = job
+    os.environ.update(TRL_EXPERIMENTAL_SILENCE="1", TOKENIZERS_PARALLELISM="false")
+    logging.disable(logging.WARNING)
+    begun = time.perf_counter()
+    work = {"before": _before, "train": _train, "theory": _theory, "merge": _merge}[kind]
+    try:
+        work(what, study)
+    except Exception as error:
+        traceback.print_exc()
+        return f"{_name(kind, what)} FAILED: {type(error).__name__}: {error!s:.300}"
+    return f"{_name(kind, what)}, {time.perf_counter() - begun:.0f} s"
+
+
+def _before(model: str, study: Study) -> None:
+    """Evaluate the model before, and have it write text to be replayed."""
+    if not study.texts(model).is_file():
+        found = _write_texts(study.models / model, 64 if study.try_out else SELF_TEXTS)
+        study.texts(model).write_text("".join(json.dumps({"text": text}) + "\n" for text in found))
+    _evaluate(study.models / model, study, study.work / f"{model}-before", capabilities=True)
+
+
+def _train(run: Run, study: Study) -> None:
+    from forgetmap.mitigate.callback import ForgettingCallback
+    from forgetmap.mitigate.recipes import train
+
+    logs, weights = study.work / run.name, study.weights(run.name)
+    if (logs / "run.json").is_file():
+        return
+    callbacks = []
+    is_main = run.task == "airports" and not run.recipe.seed
+    if is_main:
+        every = 1 if study.try_out else PROBE_EVERY
+        callbacks = [
+            ForgettingCallback(study.data / "probe.yaml", every=every, out=logs / "probes")
+        ]
+    before, recipe = study.models / run.model, study.recipe(run.recipe)
+    begun = time.perf_counter()
+    train(recipe, before, _materials(run, study), weights, callbacks=callbacks)
+    seconds = time.perf_counter() - begun
+    name = f"{before}+{weights}" if recipe.lora else str(weights)
+    _evaluate(name, study, logs, capabilities=is_main and run.method in CAPABILITIES)
+    told = {**recipe.describe(), "task": run.task, "old": run.old, "seconds": seconds}
+    (logs / "run.json").write_text(json.dumps(told))
+    if run.method != "sft" or run.task != "airports" or run.recipe.seed:
+        shutil.rmtree(weights)
+
+
+def _materials(run: Run, study: Study) -> Materials:
+    from forgetmap.evaluate.suites import load
+
+    rows = _rows(study.data / f"{run.task}.jsonl")
+    if run.recipe.name == "dpo":
+        named = {"prompt": "prompt", "completion": "chosen", "rejected": "rejected"}
+    else:
+        named = {"prompt": "prompt", "completion": "completion"}
+    if run.recipe.name == "grpo":
+        named["completion"] = "answer"
+    return Materials(
+        new=[{new: row[old] for old, new in named.items()} for row in rows],
+        old=_old(run, study),
+        questions=load(study.data / "anchor.yaml") if run.recipe.name == "retention" else None,
+        reward=exact_number,
+    )
+
+
+def _merge(what: str, study: Study) -> None:
+    """Merge the plain run with the model before, and evaluate the result."""
+    from forgetmap.mitigate.merge import merge
+
+    model = next(model for model in MODELS if what.startswith(model))
+    how = what.removeprefix(f"{model}-")
+    method, _, weight = how.rpartition("-")
+    logs, weights = study.work / f"{model}-airports-merge-{how}-0", study.weights(what)
+    if (logs / "run.json").is_file():
+        return
+    trained = study.weights(f"{model}-airports-sft-0")
+    merge(study.models / model, trained, weights, method=method, weight=float(weight))
+    _evaluate(weights, study, logs)
+    (logs / "run.json").write_text(json.dumps({"method": f"merge {how}", "task": "airports"}))
+    shutil.rmtree(weights)
+
+
+def _evaluate(model: Path | str, study: Study, logs: Path, *, capabilities: bool = False) -> None:
+    """All questions, old and new; written answers are drawn three times for the noise floor."""
+    from forgetmap.evaluate.prompts import Asking
+    from forgetmap.evaluate.run import evaluate
+
+    limit = 2 if study.try_out else None
+    drawn = Asking(temperature=0.7, repeats=3)
+    for suite in ("old", "new"):
+        path = study.data / f"{suite}.yaml"
+        evaluate(str(model), path, logs / suite, asking=drawn, limit=limit)
+    if capabilities:
+        asking = Asking(chat="smollm2" in str(model), max_tokens=CAPABILITY_TOKENS)
+        tasks = ("facts*",) if study.try_out else ()
+        out = logs / "capabilities"
+        evaluate(str(model), "open-suite", out, asking=asking, limit=limit, tasks=tasks)
+
+
+def exact_number(completions: list[str], answer: list[str], **_: Any) -> list[float]:
+    """1 where the first number that was written is the right one."""
+    numbers = [re.search(r"-?\d+", text) for text in completions]
+    return [
+        float(found is not None and found.group() == right.strip())
+        for found, right in zip(numbers, answer, strict=True)
+    ]
+
+
+def _old(run: Run, study: Study) -> list[dict[str, str]]:
+    if run.old == "text":
+        return _rows(study.texts(run.model))
+    return _anchor_rows(study.data) if run.old == "questions" else []
+
+
+def _anchor_rows(data: Path) -> list[dict[str, str]]:
+    """The questions that may be trained on, with their right answers."""
+    from forgetmap.evaluate.prompts import Asking, make_request
+    from forgetmap.evaluate.suites import load
+
+    return [
+        {
+            "prompt": str(make_request(task, question, Asking()).prompt),
+            "completion": f" {question.target}",
+        }
+        for task in load(data / "anchor.yaml").tasks
+        for question in task.questions()
+    ]
+
+
+def _theory(share: float, study: Study) -> None:
+    """Whole texts as the two modes: old is what the model writes by itself, new the airports.
+
+    The loss counts every token, so that the model without a prompt learns which of the two to
+    write. The old mass is the share of unprompted texts that are not about airports.
+    """
+    from transformers import TrainerCallback
+
+    from forgetmap.mitigate.recipes import Replayed, train
+
+    out = study.work / f"theory-{share:g}.json"
+    if out.is_file():
+        return
+    seen: dict[int, float] = {}
+
+    class Look(TrainerCallback):  # type: ignore[misc]
+        def on_step_end(self, _args: Any, state: Any, _control: Any, **parts: Any) -> None:
+            if state.global_step in LOOKS:
+                seen[state.global_step] = _old_mass(parts["model"], parts["processing_class"])
+
+    size = {"steps": 5 if study.try_out else max(LOOKS), "batch": 32, "learning_rate": 5e-5}
+    rows = _rows(study.data / "airports.jsonl")
+    new = [{"text": f"{BEGINNING}{row['prompt']}{row['completion']}"} for row in rows]
+    recipe = Replayed(**size, share=share, warmup=0.0) if share else Recipe(**size, warmup=0.0)
+    old = _rows(study.texts("smollm2")) if share else []
+    weights = study.weights(f"theory-{share:g}")
+    train(recipe, study.models / "smollm2", Materials(new, old), weights, callbacks=[Look()])
+    shutil.rmtree(weights)
+    told = {"share": share, "sampled": SAMPLED, **size, "old_mass": {"0": 1.0, **seen}}
+    out.write_text(json.dumps(told))
+
+
+def _old_mass(model: Any, tokenizer: Any) -> float:
+    model.eval()
+    texts = _sample(model, tokenizer, SAMPLED, 12)
+    model.train()
+    return sum("airport" not in text for text in texts) / len(texts)
+
+
+def _write_texts(folder: Path, count: int) -> list[str]:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).to(device)
+    return _sample(model, AutoTokenizer.from_pretrained(folder), count, SELF_TOKENS)
+
+
+def _sample(model: Any, tokenizer: Any, count: int, tokens: int) -> list[str]:
+    """Texts that the model begins itself, at temperature 1."""
+    import torch
+
+    torch.manual_seed(random.Random(count).randrange(2**31))
+    first = tokenizer.bos_token_id
+    start = torch.full((count, 1), tokenizer.eos_token_id if first is None else first)
+    with torch.no_grad():
+        out = model.generate(
+            start.to(model.device), attention_mask=torch.ones_like(start).to(model.device),
+            do_sample=True, temperature=1.0, top_k=0, top_p=1.0, max_new_tokens=tokens,
+            pad_token_id=tokenizer.pad_token_id or tokenizer.eos_token_id,
+        )  # fmt: skip
+    texts = tokenizer.batch_decode(out[:, 1:], skip_special_tokens=False)
+    ends = [tokenizer.eos_token, tokenizer.pad_token]
+    # Where the tokenizer does not add the first token by itself, the text has to have it.
+    adds = tokenizer("a")["input_ids"][0] == first
+    whole = [_until(text, ends) for text in texts]
+    return [text if adds else f"{tokenizer.bos_token}{text}" for text in whole if text.strip()]
+
+
+def _until(text: str, ends: list[str | None]) -> str:
+    return min((text.partition(end)[0] for end in ends if end), key=len, default=text)
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

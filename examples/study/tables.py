@@ -1,0 +1,298 @@
+"""Stage 4: the tables and figures, from the logs alone, in less than a minute on a processor.
+
+    python tables.py logs .
+
+Writes results.md and figures/. Every number in the study's page of the docs is one of them.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from scipy.stats import binomtest
+
+import forgetmap
+from forgetmap import plotting
+
+DRAWS = 2_000
+MODELS = {"smollm2": "SmolLM2-135M-Instruct", "gemma3-270m": "Gemma 3 270M"}
+NEW_TASK = {"airports": "airports", "sums": "sums", "broad": ""}
+"""The task that shows what was learned; the broad one has nine."""
+
+
+@dataclass
+class Run:
+    """One trained model beside the model before."""
+
+    logs: Path
+    model: str
+    task: str
+    method: str
+    seed: str
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """As its files are called."""
+        return f"{self.model}-{self.task}-{self.method}-{self.seed}"
+
+    @cached_property
+    def map(self) -> Any:
+        """What was forgotten of the old questions."""
+        before = self.logs / f"{self.model}-before.parquet"
+        return forgetmap.compare(before, self.logs / f"{self.name}.parquet", draws=DRAWS)
+
+    @cached_property
+    def lost(self) -> np.ndarray:
+        """Item by item: right before, wrong now (1) or not (0)."""
+        before = _correct(self.logs / f"{self.model}-before.parquet")
+        after = _correct(self.logs / f"{self.name}.parquet")
+        return np.array([before[key] and not after[key] for key in sorted(before)], dtype=float)
+
+    @cached_property
+    def learned(self) -> tuple[int, int]:
+        """Right answers and questions of the new task."""
+        right = _correct(self.logs / "new" / f"{self.name}.parquet", NEW_TASK[self.task])
+        return sum(right.values()), len(right)
+
+
+def main(logs: Path, out: Path) -> None:
+    runs = _find(logs)
+    parts = ["# What forgets, and what helps: the tables", _made_by()]
+    for model, title in MODELS.items():
+        for task in ("airports", "sums", "broad"):
+            chosen = [run for run in runs if run.model == model and run.task == task]
+            if chosen:
+                parts += [f"## {title}, {task}", _table(chosen)]
+    parts += ["## Where it is lost", _categories(runs)]
+    parts += ["## Theory beside measurement", _old_mass(logs), _tilt(runs)]
+    (out / "results.md").write_text("\n\n".join(parts) + "\n")
+    _draw(runs, logs, out / "figures")
+
+
+def _made_by() -> str:
+    return (
+        "Made by `python tables.py logs .` from the logs beside it. *Forgotten* is the share of "
+        "all old questions that were right before and are wrong after, with a 95 % interval over "
+        "the questions; with several seeds it is the mean, and their range stands beside. *Against "
+        "sft* is the difference to the plain run on the same questions, paired, averaged over "
+        "seeds; it says nothing about other trainings than these. Written answers count by their "
+        "first draw here."
+    )
+
+
+def _find(logs: Path) -> list[Run]:
+    found = []
+    for path in sorted(logs.glob("*.json")):
+        model = next((model for model in MODELS if path.stem.startswith(model)), None)
+        if model is None:
+            continue
+        task, _, rest = path.stem.removeprefix(f"{model}-").partition("-")
+        method, _, seed = rest.rpartition("-")
+        found.append(Run(logs, model, task, method, seed, json.loads(path.read_text())))
+    return found
+
+
+def _correct(path: Path, task: str = "") -> dict[tuple[str, int], bool]:
+    columns = ["task", "item", "repeat", "correct"]
+    table = pq.read_table(path, columns=columns).to_pydict()
+    return {
+        (name, item): bool(correct)
+        for name, item, repeat, correct in zip(*(table[column] for column in columns), strict=True)
+        if repeat == 0 and task in ("", name)
+    }
+
+
+def _table(runs: Sequence[Run]) -> str:
+    by_method: dict[str, list[Run]] = {}
+    for run in runs:
+        by_method.setdefault(run.method, []).append(run)
+    plain = by_method["sft"]
+    order = sorted(
+        by_method, key=lambda method: (method.startswith("merge"), method != "sft", method)
+    )
+    lines = [
+        "| method | seeds | forgotten | against sft | gained | old questions right | new task "
+        "right | time |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    lines += [_row(method, by_method[method], plain) for method in order]
+    return "\n".join(lines)
+
+
+def _row(method: str, runs: Sequence[Run], plain: Sequence[Run]) -> str:
+    totals = [run.map.total for run in runs]
+    lost, gained = _mean_lost(runs), np.mean([_raw(one.backward_transfer) for one in totals])
+    low, high = _interval(lost)
+    span = ""
+    if len(runs) > 1:
+        values = [float(run.lost.mean()) for run in runs]
+        span = f"; seeds {_percent(min(values))} to {_percent(max(values))}"
+    difference = "" if method == "sft" else _signed(lost - _mean_lost(plain))
+    right = sum(run.learned[0] for run in runs)
+    asked = sum(run.learned[1] for run in runs)
+    told = binomtest(right, asked).proportion_ci(method="wilson")
+    seconds = [run.about.get("seconds") for run in runs]
+    usual = np.mean([run.about["seconds"] for run in plain])
+    cost = f"{np.mean(seconds) / usual:.1f} x" if all(seconds) else ""
+    before, after = totals[0].accuracy_before, np.mean([one.accuracy_after for one in totals])
+    return (
+        f"| {method} | {len(runs)} | {_percent(lost.mean())} ({_percent(low)} to {_percent(high)}"
+        f"{span}) | {difference} | {_percent(gained)} | {_percent(before)} to {_percent(after)} | "
+        f"{_percent(right / asked)} ({_percent(told.low)} to {_percent(told.high)}) | {cost} |"
+    )
+
+
+def _mean_lost(runs: Sequence[Run]) -> np.ndarray:
+    return np.mean([run.lost for run in runs], axis=0)
+
+
+def _raw(transition: Any) -> float:
+    return float(transition.raw.value)
+
+
+def _interval(values: np.ndarray) -> tuple[float, float]:
+    """95 % for the mean over the questions, by bootstrap."""
+    draws = np.random.default_rng(0).integers(len(values), size=(DRAWS, len(values)))
+    low, high = np.quantile(values[draws].mean(axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _signed(values: np.ndarray) -> str:
+    low, high = _interval(values)
+    return f"{values.mean():+.1%} ({low:+.1%} to {high:+.1%})"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}"
+
+
+def _categories(runs: Sequence[Run]) -> str:
+    chosen = [
+        run for run in runs if run.seed == "0" and run.method in _SHOWN and run.task == "airports"
+    ]
+    names = sorted(chosen[0].map.categories)
+    lines = [
+        "| forgotten | " + " | ".join(names) + " |",
+        "| --- " * (len(names) + 1) + "|",
+    ]
+    for run in chosen:
+        cells = [_percent(_raw(run.map.categories[name].forgetting)) for name in names]
+        lines.append(f"| {run.model} {run.method} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+_SHOWN = ("sft", "replay-25", "anchor", "retention")
+
+
+def _theory(logs: Path) -> list[dict[str, Any]]:
+    found = [json.loads(path.read_text()) for path in sorted(logs.glob("theory-*.json"))]
+    return sorted(found, key=lambda one: one["share"])
+
+
+def _old_mass(logs: Path) -> str:
+    found = _theory(logs)
+    if not found:
+        return ""
+    steps = list(found[0]["old_mass"])
+    lines = [
+        "Old mass after so many steps: the share of texts, begun without a prompt, that are not "
+        "about airports. The theory says that in the end it equals the share of replay.",
+        "",
+        "| replay | limit by theory | " + " | ".join(f"step {step}" for step in steps) + " |",
+        "| --- " * (len(steps) + 2) + "|",
+    ]
+    for one in found:
+        cells = [_percent(one["old_mass"][step]) for step in steps]
+        lines.append(f"| {one['share']:.0%} | {one['share']:.0%} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _tilt(runs: Sequence[Run]) -> str:
+    """Reward with a KL of weight beta to the model before: the odds grow by e^(1/beta)."""
+    chosen = [run for run in runs if run.task == "sums" and run.method.startswith("grpo")]
+    if not chosen:
+        return ""
+    before = _correct(chosen[0].logs / "new" / f"{chosen[0].model}-before.parquet", "sums")
+    start = sum(before.values()) / len(before)
+    lines = [
+        f"GRPO on sums; the model before gets {_percent(start)} right when it draws its answer. "
+        "With a reward of 1 and a KL of weight beta the best policy is the old one, tilted.",
+        "",
+        "| beta | right by theory, at the optimum | right, measured | forgotten |",
+        "| --- | --- | --- | --- |",
+    ]
+    for run in chosen:
+        beta = float(run.about["beta"])
+        odds = start / (1 - start) * np.exp(1 / beta) if beta else np.inf
+        limit = 1.0 if np.isinf(odds) else odds / (1 + odds)
+        right, asked = run.learned
+        cells = (limit, right / asked, run.lost.mean())
+        lines.append(f"| {beta:g} | " + " | ".join(map(_percent, cells)) + " |")
+    return "\n".join(lines)
+
+
+def _draw(runs: Sequence[Run], logs: Path, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with plotting.style():
+        _draw_trade(runs, folder)
+        _draw_old_mass(logs, folder)
+
+
+def _draw_trade(runs: Sequence[Run], folder: Path) -> None:
+    """What was kept against what was learned, one point per run."""
+    from matplotlib.figure import Figure
+
+    models = [model for model in MODELS if any(run.model == model for run in runs)]
+    figure = Figure(figsize=(4.6 * len(models), 4.2))
+    for place, model in enumerate(models, 1):
+        axes = figure.add_subplot(1, len(models), place)
+        for run in runs:
+            if run.model != model or run.task != "airports" or run.seed != "0":
+                continue
+            low, high = _interval(run.lost)
+            right, asked = run.learned
+            colour = plotting.WON if run.method.startswith("merge") else plotting.LOST
+            axes.errorbar(
+                right / asked * 100, run.lost.mean() * 100,
+                yerr=[[(run.lost.mean() - low) * 100], [(high - run.lost.mean()) * 100]],
+                fmt="o", markersize=4, color=colour, elinewidth=0.8,
+            )  # fmt: skip
+            axes.annotate(
+                run.method, (right / asked * 100, run.lost.mean() * 100), fontsize=6.5,
+                xytext=(4, 3), textcoords="offset points",
+            )  # fmt: skip
+        axes.set(
+            title=MODELS[model], xlabel="airports right, %", ylabel="old questions forgotten, %"
+        )
+        axes.set_ylim(bottom=0)
+    plotting.save(figure, folder, "trade")
+
+
+def _draw_old_mass(logs: Path, folder: Path) -> None:
+    from matplotlib.figure import Figure
+
+    found = _theory(logs)
+    if not found:
+        return
+    figure = Figure(figsize=(5.4, 3.6))
+    axes = figure.add_subplot()
+    for colour, one in zip(plotting.SERIES, found, strict=False):
+        steps = [max(int(step), 1) for step in one["old_mass"]]
+        axes.plot(steps, [100 * mass for mass in one["old_mass"].values()], "o-", markersize=3,
+                  color=colour, label=f"{one['share']:.0%} replay")  # fmt: skip
+        axes.axhline(100 * one["share"], color=colour, linestyle=":", linewidth=0.9)
+    axes.set(xscale="log", xlabel="steps", ylabel="old mass, %", ylim=(0, 102))
+    axes.set_title("Measured (points) and the theory's limit (dotted)")
+    axes.legend()
+    plotting.save(figure, folder, "old_mass")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

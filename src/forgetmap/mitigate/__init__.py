@@ -1,0 +1,1 @@
+"""Levers against forgetting, wired to the map: merging, replay, anchored training, advice."""
