@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: help setup browser demo test slow models fuzz check format bench simulate docs clean
+.PHONY: help setup browser demo test slow models training fuzz check format bench simulate docs clean
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
@@ -16,7 +16,7 @@ $(VENV)/.installed: pyproject.toml
 
 $(VENV)/.models: $(VENV)/.installed
 	$(PIP) 'torch==2.13.0'  # pinned first: where a CPU wheel is at hand, pip takes that one
-	$(PIP) -e '.[eval,suites]'
+	$(PIP) -e '.[eval,suites,train]' tensorboard
 	@touch $@
 
 $(VENV)/.spark: $(VENV)/.installed
@@ -37,8 +37,11 @@ test: setup browser  ## the whole default test suite
 slow: setup $(VENV)/.spark  ## the tests that take minutes
 	$(BIN)/pytest -n 2 -m 'slow and not model'
 
-models: $(VENV)/.models  ## the tests that run language models (torch, transformers, lm-eval)
+models: $(VENV)/.models  ## the tests that run or train language models (torch, transformers, TRL, lm-eval)
 	$(BIN)/pytest -m 'model and not slow'
+
+training: $(VENV)/.models  ## the tests that train models for minutes: do the remedies help?
+	$(BIN)/pytest -m 'model and slow'
 
 fuzz: setup  ## hunt for logs that break a reader: thousands of malformed ones
 	FORGETMAP_FUZZ_CASES=1000 $(BIN)/pytest -n 2 tests/test_fuzz.py tests/test_fuzz_readers.py

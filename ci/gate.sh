@@ -27,9 +27,12 @@ case $before in
   *) forgetmap compare "${options[@]}" -- "$before" "$after" ;;
 esac
 
+judging=(--policy "$policy" --junit "$out/gate.xml" --markdown "$out/summary.md")
+if [ -n "${FORGETMAP_DRIFT:-}" ]; then
+  judging+=(--drift "$FORGETMAP_DRIFT")
+fi
 code=0
-forgetmap gate check --policy "$policy" --junit "$out/gate.xml" --markdown "$out/summary.md" \
-  --json "$out/gate.json" -- "$out/map.json" || code=$?
+forgetmap gate check "${judging[@]}" --json "$out/gate.json" -- "$out/map.json" || code=$?
 
 if [ -f "$out/gate.json" ]; then
   verdict=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["verdict"])' "$out/gate.json")

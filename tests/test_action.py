@@ -13,6 +13,8 @@ import pytest
 import yaml
 
 from conftest import ROOT
+from forgetmap.capabilities.drift import drift
+from forgetmap.samples import Samples
 from logs import items, write_jsonl
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not here")
@@ -104,6 +106,27 @@ def test_a_baseline_can_stand_for_the_log_before(runner: Any) -> None:
     done = runner("limits: [{measure: raw, max: 0.5}]", FORGETMAP_BEFORE="baseline:base")
     assert done.returncode == 0, done.stderr
     assert Path(".forgetmap/baselines/history.jsonl").read_text().count("\n") == 1
+
+
+def test_limits_on_capabilities_need_the_drift(runner: Any) -> None:
+    rules = "capabilities: [{where: 'capability:C1', max_relative: 0.1}]"
+    assert runner(rules).returncode == 3
+    sides = (
+        Samples.from_rows(
+            {
+                "task": "gsm8k.core",
+                "metric": "accuracy",
+                "item": number,
+                "score": float(number >= wrong),
+            }
+            for number in range(80)
+        )
+        for wrong in (0, 20)
+    )
+    Path("drift.json").write_text(drift(*sides, draws=500).to_json())
+    done = runner(rules, FORGETMAP_DRIFT="drift.json")
+    assert done.returncode == 1, done.stderr
+    assert "::error title=forgetmap BLOCK::capability:C1: relative loss 25.0 %25" in done.stdout
 
 
 def test_the_action_hands_every_input_to_the_script() -> None:

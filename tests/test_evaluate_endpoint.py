@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("httpx", reason="needs the extra `eval`")
 
+from forgetmap import http_client
 from forgetmap.errors import InputError
 from forgetmap.evaluate import endpoint
 from forgetmap.evaluate.prompts import Asking
@@ -88,7 +89,7 @@ def answer(asked, prompt):
 @pytest.fixture
 def serve(monkeypatch):
     monkeypatch.setattr(endpoint, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(endpoint, "LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr(http_client, "LONGEST_PAUSE", 0.01)
     running = []
 
     def start(*trouble):

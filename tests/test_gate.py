@@ -16,7 +16,7 @@ from scipy import optimize, stats
 from typer.testing import CliRunner
 
 from conftest import ROOT
-from forgetmap import gate, gate_cli, gate_output
+from forgetmap import gate_cli, gate_evidence, gate_output
 from forgetmap.comparison import compare
 from forgetmap.errors import InputError
 from forgetmap.gate import judge, split_gates
@@ -133,16 +133,16 @@ def test_holm_makes_many_limits_stricter_than_one() -> None:
 def test_without_correction_the_interval_decides(made: ForgettingMap) -> None:
     for low in (0.01, 0.05, 0.1):
         estimate = Estimate(value=0.2, low=low, high=0.3)
-        assert gate._p_from_interval(estimate, low - 1e-9) < 0.025
-        assert gate._p_from_interval(estimate, low + 1e-9) > 0.025
-    assert gate._p_from_interval(Estimate(value=1, low=1, high=1), 0.5) == 0
-    assert gate._p_from_count(0, 10, 0) == 1
-    assert gate._p_from_count(1, 10, 0) == 0
+        assert gate_evidence.p_from_interval(estimate, low - 1e-9) < 0.025
+        assert gate_evidence.p_from_interval(estimate, low + 1e-9) > 0.025
+    assert gate_evidence.p_from_interval(Estimate(value=1, low=1, high=1), 0.5) == 0
+    assert gate_evidence.p_from_count(0, 10, 0) == 1
+    assert gate_evidence.p_from_count(1, 10, 0) == 0
 
 
 def test_the_mean_over_categories_is_no_count(made: ForgettingMap) -> None:
     rules = policy({"where": "macro", "measure": "raw", "max": 0.1})
-    expected = gate._p_from_interval(made.macro.forgetting.raw, 0.1)
+    expected = gate_evidence.p_from_interval(made.macro.forgetting.raw, 0.1)
     assert judge(made, rules).findings[0].p_value == pytest.approx(expected)
 
 
@@ -161,15 +161,15 @@ def test_the_score_test_of_a_net_loss(lost: int, gained: int, bound: float) -> N
     best = optimize.minimize_scalar(unlikely, bounds=(0, (1 - bound) / 2), method="bounded")
     spread = math.sqrt(n * (2 * best.x + bound - bound**2))
     expected = stats.norm.sf((lost - gained - n * bound - 1) / max(spread, 1e-9))
-    assert gate._p_of_drop(cell, bound) == pytest.approx(expected, rel=0.02, abs=1e-3)
+    assert gate_evidence.p_of_drop(cell, bound) == pytest.approx(expected, rel=0.02, abs=1e-3)
     if not bound:
         exact = stats.binom.sf(lost - 1, lost + gained, 0.5)  # McNemar, one-sided
-        assert gate._p_of_drop(cell, bound) == pytest.approx(exact, abs=0.01)
+        assert gate_evidence.p_of_drop(cell, bound) == pytest.approx(exact, abs=0.01)
 
 
 def test_a_net_loss_of_nothing_is_no_evidence() -> None:
     log = samples({"t": [1] * 50})
-    assert gate._p_of_drop(compare(log, log, **FAST).total, 0.0) == 1
+    assert gate_evidence.p_of_drop(compare(log, log, **FAST).total, 0.0) == 1
 
 
 def test_limits_on_a_cause() -> None:
@@ -242,8 +242,8 @@ def load(folder: Path, text: str) -> Policy:
         ("limits:\n  - where: total", 2, "needs max or max_relative"),
         ("limits:\n  - max: 3", 2, "less than or equal to 1"),
         ("alpha: x\nlimits: [{max: 0.1}]", 1, "valid number"),
-        ("alpha: 0.1", 1, "limits: Field required"),
-        ("limits: []", 1, "at least 1"),
+        ("alpha: 0.1", 1, "at least one limit must stand under limits or capabilities"),
+        ("limits: []", 1, "at least one limit"),
         ("version: 2\nlimits: [{max: 0.1}]", 1, "Input should be 1"),
         ("limits: [{max: 0.1}]\nalpha: 0.1\nalpha: 0.2", 2, "'alpha' stands twice"),
         ("limits: [{max: 0.1}]\n  x: [", 2, "is not YAML"),

@@ -9,7 +9,6 @@ import sqlite3
 import threading
 import time
 from contextlib import contextmanager
-from email.utils import formatdate
 
 import pytest
 from hypothesis import given
@@ -19,7 +18,6 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from forgetmap.capabilities import judge as judge_module
 from forgetmap.capabilities.items import Item, Value
 from forgetmap.capabilities.judge import Judge, JudgeStopped, agreement
-from forgetmap.capabilities.judge_client import _retry_after
 from forgetmap.capabilities.judge_prompts import JUDGEMENTS, Question, _mark, claims
 from forgetmap.errors import InputError
 
@@ -339,16 +337,6 @@ def test_the_pause_a_server_asks_for_is_kept(make):
         began = time.monotonic()
         assert judged(make(server)).value == 1.0
     assert time.monotonic() - began >= 1
-
-
-@pytest.mark.parametrize(
-    ("header", "low", "high"),
-    [("2.5", 2.5, 2.5), ("99999", 60, 60), ("-4", 0, 0), ("nan", 0, 0), ("soon", None, None)],
-)
-def test_retry_after_in_its_odd_forms(header, low, high):
-    found = _retry_after(header)
-    assert found is None if low is None else low <= found <= high
-    assert 20 < _retry_after(formatdate(time.time() + 30, usegmt=True)) <= 30
 
 
 @pytest.mark.parametrize("code", [400, 413, 302, 418])

@@ -157,6 +157,20 @@ def test_influence_names_the_task_that_carries_the_group():
     assert abs(influence.change) == pytest.approx(0.5)
 
 
+def test_two_clusters_are_few_but_no_reason_to_fail():
+    scores = {side: random_scores(seed, 1, 300, 0.6)["task0"] for seed, side in enumerate("ba")}
+    before, after = (
+        Samples.from_rows(
+            {"task": "t", "item": number, "score": score, "cluster": str(number % 2)}
+            for number, score in enumerate(scores[side])
+        )
+        for side in "ba"
+    )
+    cell = compare(before, after, **FAST).total
+    assert cell.interval == "cluster bootstrap"
+    assert cell.change.low <= cell.change.value <= cell.change.high
+
+
 def test_clusters_widen_the_interval():
     rng = random.Random(0)
     before, after = [], []

@@ -5,24 +5,29 @@
 One Parquet file per run with the old questions, and one in `new/` with the new ones. Texts of
 third-party questions are not ours to pass on, and the tables need none: an item is known by the
 hash of its content. The runs of the bundled example keep the texts of the questions that this
-project made itself (atlas and airports), in `told/`.
+project made itself (atlas and airports), in `told/`. `probes/` has what was seen while training,
+`scores/` the scored answers to the capability suite.
 """
 
 import dataclasses
 import shutil
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from forgetmap.capabilities.score import score_responses
 from forgetmap.samples import TEXT_COLUMNS, Samples
 
 TOLD = ("before", "airports-sft-0", "airports-replay-25-0", "airports-anchor-0",
         "airports-retention-0", "airports-merge-linear-0.5-0")  # fmt: skip
 """Runs of smollm2 that keep their texts."""
+PROBED = ("sft", "sft-low-rate", "lora", "replay-25", "anchor", "anchor-questions", "retention")
+"""Methods whose probes are kept."""
 OURS = "^(atlas_|airports$)"
 EMPTIED = (*TEXT_COLUMNS, "item_ref", "source", "run", "cluster", "prompt_hash", "wording")
 
@@ -40,13 +45,21 @@ def main(work: Path, out: Path) -> None:
             ours = table.filter(pc.match_substring_regex(table["task"], OURS))
             Samples(ours, old.meta).write(out / "told" / f"{name}.parquet")
         _carry(folder, out)
+        _write_categories(folder, out / "tasks.csv")
     for path in work.glob("theory-*.json"):
         shutil.copy(path, out)
 
 
+def _write_categories(folder: Path, path: Path) -> None:
+    """The category of each task, as every evaluation writes it."""
+    parts = [(folder / part / "tasks.csv").read_text() for part in ("old", "new")]
+    path.write_text(parts[0] + parts[1].partition("\n")[2])
+
+
 def _read(path: Path, name: str) -> Samples:
-    """The run's name as the model's, and probabilities to four digits, which pack well."""
+    """One score per answer, the run's name as the model's, probabilities to four digits."""
     table, meta = pq.read_table(path), Samples.read(path).meta
+    table = table.filter(pc.not_equal(table["metric"], "acc_norm"))
     [settings] = meta.settings.values()
     table = _with(table, "model", pa.array([name] * len(table)))
     table = _with(table, "gold_probability", pc.round(table["gold_probability"], ndigits=4))
@@ -57,12 +70,27 @@ def _carry(folder: Path, out: Path) -> None:
     """What else a run left: how it was made, its probes, its answers to the capability suite."""
     if (folder / "run.json").is_file():
         shutil.copy(folder / "run.json", out / f"{folder.name}.json")
-    if (folder / "probes").is_dir():
-        shutil.copytree(folder / "probes", out / "probes" / folder.name, dirs_exist_ok=True)
+    kept = any(folder.name.endswith(f"-airports-{method}-0") for method in PROBED)
+    for probe in sorted((folder / "probes").glob("step-*/samples.parquet")) if kept else ():
+        path = out / "probes" / folder.name / f"{probe.parent.name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _without_texts(_read(probe, folder.name)).write(path)
     answers = folder / "capabilities" / "responses.jsonl"
     if answers.is_file():
-        (out / "answers").mkdir(exist_ok=True)
-        shutil.copy(answers, out / "answers" / f"{folder.name}.jsonl")
+        (out / "scores").mkdir(exist_ok=True)
+        score_answers(answers, folder.name, out / "scores" / f"{folder.name}.parquet")
+
+
+def score_answers(answers: Path, name: str, out: Path) -> None:
+    """Score what a model wrote, and leave out what it wrote."""
+    with TemporaryDirectory() as scratch:
+        scored = Path(scratch) / "scored.parquet"
+        score_responses(answers, scored, model=name, manifest="open-suite")
+        samples = Samples.read(scored)
+        table = pq.read_table(scored)
+        for column in TEXT_COLUMNS:
+            table = _with(table, column, pa.nulls(len(table), pa.string()))
+        Samples(table, samples.meta).write(out)
 
 
 def _without_texts(samples: Samples) -> Samples:

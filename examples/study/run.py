@@ -45,6 +45,8 @@ class Study:
     models: Path
     work: Path
     try_out: bool = False
+    done: Path = Path("logs")
+    """Runs whose logs are here are not run again."""
 
     def texts(self, model: str) -> Path:
         """What the model before wrote, to be replayed."""
@@ -73,6 +75,7 @@ def main() -> None:
     there = [model for model in MODELS if (chosen.models / model / "config.json").is_file()]
     first = [("before", model) for model in there]
     second: list[tuple[str, Any]] = [("train", run) for run in runs() if run.model in there]
+    second[:0] = [("abilities", model) for model in there]
     second[12:12] = [("theory", share) for share in SHARES if "smollm2" in there]
     third = [("merge", f"{model}-{how}") for model in there for how in MERGED]
     with get_context("spawn").Pool(chosen.workers) as pool:
@@ -92,9 +95,9 @@ def _do(job: tuple[str, Any, Study]) -> str:
     os.environ.update(TRL_EXPERIMENTAL_SILENCE="1", TOKENIZERS_PARALLELISM="false")
     logging.disable(logging.WARNING)
     begun = time.perf_counter()
-    work = {"before": _before, "train": _train, "theory": _theory, "merge": _merge}[kind]
+    kinds = {"before": _before, "abilities": _abilities, "theory": _theory, "merge": _merge}
     try:
-        work(what, study)
+        (kinds | {"train": _train})[kind](what, study)
     except Exception as error:
         traceback.print_exc()
         return f"{_name(kind, what)} FAILED: {type(error).__name__}: {error!s:.300}"
@@ -106,7 +109,12 @@ def _before(model: str, study: Study) -> None:
     if not study.texts(model).is_file():
         found = _write_texts(study.models / model, 64 if study.try_out else SELF_TEXTS)
         study.texts(model).write_text("".join(json.dumps({"text": text}) + "\n" for text in found))
-    _evaluate(study.models / model, study, study.work / f"{model}-before", capabilities=True)
+    _evaluate(study.models / model, study, study.work / f"{model}-before")
+
+
+def _abilities(model: str, study: Study) -> None:
+    """The capability suite, asked of the model before; it takes longer than all the rest."""
+    _answer_capabilities(study.models / model, study, study.work / f"{model}-before")
 
 
 def _train(run: Run, study: Study) -> None:
@@ -114,8 +122,9 @@ def _train(run: Run, study: Study) -> None:
     from forgetmap.mitigate.recipes import train
 
     logs, weights = study.work / run.name, study.weights(run.name)
-    if (logs / "run.json").is_file():
+    if (logs / "run.json").is_file() or (study.done / f"{run.name}.parquet").is_file():
         return
+    shutil.rmtree(logs / "probes", ignore_errors=True)  # of a run that was killed
     callbacks = []
     is_main = run.task == "airports" and not run.recipe.seed
     if is_main:
@@ -128,7 +137,9 @@ def _train(run: Run, study: Study) -> None:
     train(recipe, before, _materials(run, study), weights, callbacks=callbacks)
     seconds = time.perf_counter() - begun
     name = f"{before}+{weights}" if recipe.lora else str(weights)
-    _evaluate(name, study, logs, capabilities=is_main and run.method in CAPABILITIES)
+    _evaluate(name, study, logs)
+    if is_main and run.method in CAPABILITIES:
+        _answer_capabilities(name, study, logs)
     told = {**recipe.describe(), "task": run.task, "old": run.old, "seconds": seconds}
     (logs / "run.json").write_text(json.dumps(told))
     if run.method != "sft" or run.task != "airports" or run.recipe.seed:
@@ -170,21 +181,25 @@ def _merge(what: str, study: Study) -> None:
     shutil.rmtree(weights)
 
 
-def _evaluate(model: Path | str, study: Study, logs: Path, *, capabilities: bool = False) -> None:
+def _evaluate(model: Path | str, study: Study, logs: Path) -> None:
     """All questions, old and new; written answers are drawn three times for the noise floor."""
     from forgetmap.evaluate.prompts import Asking
     from forgetmap.evaluate.run import evaluate
 
-    limit = 2 if study.try_out else None
-    drawn = Asking(temperature=0.7, repeats=3)
+    drawn, limit = Asking(temperature=0.7, repeats=3), 2 if study.try_out else None
     for suite in ("old", "new"):
         path = study.data / f"{suite}.yaml"
         evaluate(str(model), path, logs / suite, asking=drawn, limit=limit)
-    if capabilities:
-        asking = Asking(chat="smollm2" in str(model), max_tokens=CAPABILITY_TOKENS)
-        tasks = ("facts*",) if study.try_out else ()
-        out = logs / "capabilities"
-        evaluate(str(model), "open-suite", out, asking=asking, limit=limit, tasks=tasks)
+
+
+def _answer_capabilities(model: Path | str, study: Study, logs: Path) -> None:
+    from forgetmap.evaluate.prompts import Asking
+    from forgetmap.evaluate.run import evaluate
+
+    asking = Asking(chat="smollm2" in str(model), max_tokens=CAPABILITY_TOKENS)
+    tasks, limit = (("facts*",), 2) if study.try_out else ((), None)
+    out = logs / "capabilities"
+    evaluate(str(model), "open-suite", out, asking=asking, limit=limit, tasks=tasks)
 
 
 def exact_number(completions: list[str], answer: list[str], **_: Any) -> list[float]:
@@ -241,12 +256,23 @@ def _theory(share: float, study: Study) -> None:
     rows = _rows(study.data / "airports.jsonl")
     new = [{"text": f"{BEGINNING}{row['prompt']}{row['completion']}"} for row in rows]
     recipe = Replayed(**size, share=share, warmup=0.0) if share else Recipe(**size, warmup=0.0)
-    old = _rows(study.texts("smollm2")) if share else []
+    texts = _rows(study.texts("smollm2"))
     weights = study.weights(f"theory-{share:g}")
-    train(recipe, study.models / "smollm2", Materials(new, old), weights, callbacks=[Look()])
+    materials = Materials(new, texts if share else [])
+    train(recipe, study.models / "smollm2", materials, weights, callbacks=[Look()])
     shutil.rmtree(weights)
-    told = {"share": share, "sampled": SAMPLED, **size, "old_mass": {"0": 1.0, **seen}}
+    lengths = {"new_tokens": _mean_length(new, study), "old_tokens": _mean_length(texts, study)}
+    told = {"share": share, "sampled": SAMPLED, **size, **lengths, "old_mass": {"0": 1.0, **seen}}
     out.write_text(json.dumps(told))
+
+
+def _mean_length(rows: list[dict[str, str]], study: Study) -> float:
+    """Tokens of a text, with its end."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(study.models / "smollm2")
+    tokens = tokenizer([row["text"] for row in rows])["input_ids"]
+    return sum(map(len, tokens)) / len(tokens) + 1
 
 
 def _old_mass(model: Any, tokenizer: Any) -> float:

@@ -19,6 +19,7 @@ from scipy.stats import binomtest
 
 import forgetmap
 from forgetmap import plotting
+from forgetmap.capabilities.drift import drift
 
 DRAWS = 2_000
 MODELS = {"smollm2": "SmolLM2-135M-Instruct", "gemma3-270m": "Gemma 3 270M"}
@@ -46,7 +47,8 @@ class Run:
     def map(self) -> Any:
         """What was forgotten of the old questions."""
         before = self.logs / f"{self.model}-before.parquet"
-        return forgetmap.compare(before, self.logs / f"{self.name}.parquet", draws=DRAWS)
+        after, categories = self.logs / f"{self.name}.parquet", self.logs / "tasks.csv"
+        return forgetmap.compare(before, after, task_map=categories, draws=DRAWS)
 
     @cached_property
     def lost(self) -> np.ndarray:
@@ -54,6 +56,12 @@ class Run:
         before = _correct(self.logs / f"{self.model}-before.parquet")
         after = _correct(self.logs / f"{self.name}.parquet")
         return np.array([before[key] and not after[key] for key in sorted(before)], dtype=float)
+
+    @cached_property
+    def foreign(self) -> np.ndarray:
+        """Item by item: whether it comes from a third-party set."""
+        before = _correct(self.logs / f"{self.model}-before.parquet")
+        return np.array([task.startswith("evals_") for task, _ in sorted(before)])
 
     @cached_property
     def learned(self) -> tuple[int, int]:
@@ -71,6 +79,7 @@ def main(logs: Path, out: Path) -> None:
             if chosen:
                 parts += [f"## {title}, {task}", _table(chosen)]
     parts += ["## Where it is lost", _categories(runs)]
+    parts += ["## Behaviour", _capabilities(logs)]
     parts += ["## Theory beside measurement", _old_mass(logs), _tilt(runs)]
     (out / "results.md").write_text("\n\n".join(parts) + "\n")
     _draw(runs, logs, out / "figures")
@@ -80,10 +89,12 @@ def _made_by() -> str:
     return (
         "Made by `python tables.py logs .` from the logs beside it. *Forgotten* is the share of "
         "all old questions that were right before and are wrong after, with a 95 % interval over "
-        "the questions; with several seeds it is the mean, and their range stands beside. *Against "
-        "sft* is the difference to the plain run on the same questions, paired, averaged over "
-        "seeds; it says nothing about other trainings than these. Written answers count by their "
-        "first draw here."
+        "the questions; with several seeds it is the mean, and their range stands beside. *Of "
+        "others* is the same among the questions of third-party sets. *Beyond chance* is the soft "
+        "estimate, from the probabilities of the options. *Against sft* is the difference to the "
+        "plain run on the same questions, paired, averaged over seeds; it says nothing about other "
+        "trainings than these. Written answers count by their first draw here. *Time* is that of "
+        "the training beside the plain run's, with several runs on the card at once."
     )
 
 
@@ -118,9 +129,9 @@ def _table(runs: Sequence[Run]) -> str:
         by_method, key=lambda method: (method.startswith("merge"), method != "sft", method)
     )
     lines = [
-        "| method | seeds | forgotten | against sft | gained | old questions right | new task "
-        "right | time |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| method | seeds | forgotten | against sft | of others | beyond chance | gained | old "
+        "questions right | new task right | time |",
+        "| --- " * 10 + "|",
     ]
     lines += [_row(method, by_method[method], plain) for method in order]
     return "\n".join(lines)
@@ -142,11 +153,21 @@ def _row(method: str, runs: Sequence[Run], plain: Sequence[Run]) -> str:
     usual = np.mean([run.about["seconds"] for run in plain])
     cost = f"{np.mean(seconds) / usual:.1f} x" if all(seconds) else ""
     before, after = totals[0].accuracy_before, np.mean([one.accuracy_after for one in totals])
-    return (
-        f"| {method} | {len(runs)} | {_percent(lost.mean())} ({_percent(low)} to {_percent(high)}"
-        f"{span}) | {difference} | {_percent(gained)} | {_percent(before)} to {_percent(after)} | "
-        f"{_percent(right / asked)} ({_percent(told.low)} to {_percent(told.high)}) | {cost} |"
-    )
+    cells = [
+        f"{_percent(lost.mean())} ({_percent(low)} to {_percent(high)}{span})",
+        difference,
+        _percent(lost[runs[0].foreign].mean()),
+        _percent(np.mean([one.forgetting.soft.value for one in totals])) if _soft(totals) else "",
+        _percent(gained),
+        f"{_percent(before)} to {_percent(after)}",
+        f"{_percent(right / asked)} ({_percent(told.low)} to {_percent(told.high)})",
+        cost,
+    ]
+    return f"| {method} | {len(runs)} | " + " | ".join(cells) + " |"
+
+
+def _soft(totals: Sequence[Any]) -> bool:
+    return all(one.forgetting.soft is not None for one in totals)
 
 
 def _mean_lost(runs: Sequence[Run]) -> np.ndarray:
@@ -188,6 +209,36 @@ def _categories(runs: Sequence[Run]) -> str:
     return "\n".join(lines)
 
 
+def _capabilities(logs: Path) -> str:
+    """Drift of written answers by group of capabilities, beside what the options say."""
+    lines = [
+        "Written answers to the open capability suite, scored by rules: relative change of each "
+        "group, and the number of words in answers to open questions.",
+        "",
+        "| run | CAN | WILL | HOW | words |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for path in sorted((logs / "scores").glob("*.parquet")):
+        model, _, run = path.stem.partition("-airports-")
+        before = logs / "scores" / f"{model}-before.parquet"
+        if not run or not before.is_file():
+            continue
+        found = drift(before, path, manifest="open-suite", draws=DRAWS)
+        groups = {group.name: group for group in found.groups}
+        words = next(one for one in found.metrics if one.task == "elaboration.open")
+        cells = [_relative(groups[name].relative) for name in ("CAN", "WILL", "HOW")]
+        lines.append(
+            f"| {model} {run} | "
+            + " | ".join(cells)
+            + f" | {words.before:.0f} to {words.after:.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def _relative(found: Any) -> str:
+    return f"{found.value:+.0%} ({found.low:+.0%} to {found.high:+.0%})" if found else "withheld"
+
+
 _SHOWN = ("sft", "replay-25", "anchor", "retention")
 
 
@@ -203,15 +254,28 @@ def _old_mass(logs: Path) -> str:
     steps = list(found[0]["old_mass"])
     lines = [
         "Old mass after so many steps: the share of texts, begun without a prompt, that are not "
-        "about airports. The theory says that in the end it equals the share of replay.",
+        "about airports. The theory says that in the end it equals the share of replay. The loss "
+        "is a mean over tokens, though, and the first words decide which kind of text it will be: "
+        "a share of texts follows from the share of the loss and the mean lengths "
+        f"({found[0]['old_tokens']:.0f} tokens old, {found[0]['new_tokens']:.0f} new).",
         "",
-        "| replay | limit by theory | " + " | ".join(f"step {step}" for step in steps) + " |",
+        "| weight of replay | as a share of texts: limit by theory | "
+        + " | ".join(f"step {step}" for step in steps)
+        + " |",
         "| --- " * (len(steps) + 2) + "|",
     ]
     for one in found:
         cells = [_percent(one["old_mass"][step]) for step in steps]
-        lines.append(f"| {one['share']:.0%} | {one['share']:.0%} | " + " | ".join(cells) + " |")
+        lines.append(
+            f"| {one['share']:.0%} | {_percent(_limit(one))} | " + " | ".join(cells) + " |"
+        )
     return "\n".join(lines)
+
+
+def _limit(one: dict[str, Any]) -> float:
+    """The share of texts in the loss: a text's weight is spread over its tokens."""
+    old, new = one["share"] / one["old_tokens"], (1 - one["share"]) / one["new_tokens"]
+    return float(old / (old + new))
 
 
 def _tilt(runs: Sequence[Run]) -> str:
@@ -243,6 +307,7 @@ def _draw(runs: Sequence[Run], logs: Path, folder: Path) -> None:
     with plotting.style():
         _draw_trade(runs, folder)
         _draw_old_mass(logs, folder)
+        _draw_curves(logs, folder)
 
 
 def _draw_trade(runs: Sequence[Run], folder: Path) -> None:
@@ -287,11 +352,34 @@ def _draw_old_mass(logs: Path, folder: Path) -> None:
         steps = [max(int(step), 1) for step in one["old_mass"]]
         axes.plot(steps, [100 * mass for mass in one["old_mass"].values()], "o-", markersize=3,
                   color=colour, label=f"{one['share']:.0%} replay")  # fmt: skip
-        axes.axhline(100 * one["share"], color=colour, linestyle=":", linewidth=0.9)
+        axes.axhline(100 * _limit(one), color=colour, linestyle=":", linewidth=0.9)
     axes.set(xscale="log", xlabel="steps", ylabel="old mass, %", ylim=(0, 102))
     axes.set_title("Measured (points) and the theory's limit (dotted)")
     axes.legend()
     plotting.save(figure, folder, "old_mass")
+
+
+def _draw_curves(logs: Path, folder: Path) -> None:
+    """Forgetting along the training, from the callback's probes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.4, 3.6))
+    axes = figure.add_subplot()
+    runs = sorted((logs / "probes").glob("smollm2-*"))
+    for colour, run in zip([*plotting.SERIES, plotting.INK], runs, strict=False):
+        probes = {int(path.stem.removeprefix("step-")): path for path in run.glob("step-*.parquet")}
+        before = _correct(probes[0])
+        old = [key for key in before if key[0] != "airports"]
+        lost = {}
+        for step, path in sorted(probes.items()):
+            now = _correct(path)
+            lost[step] = 100 * np.mean([before[key] and not now[key] for key in old])
+        name = run.name.removeprefix("smollm2-airports-").removesuffix("-0")
+        axes.plot(list(lost), list(lost.values()), "o-", markersize=2.5, color=colour, label=name)
+    axes.set(xlabel="steps", ylabel="probed questions forgotten, %", ylim=(0, None))
+    axes.set_title("SmolLM2, airports: forgetting along the training")
+    axes.legend(fontsize=7)
+    plotting.save(figure, folder, "curves")
 
 
 if __name__ == "__main__":

@@ -163,6 +163,17 @@ def open_baseline(name: str, store: str | Path = STORE) -> tuple[Baseline, Sampl
     return kept, Samples.read(path)
 
 
+def log_or_baseline(source: str, store: str | Path = STORE) -> str | Samples:
+    """What a command's argument stands for: `baseline:NAME` for a baseline, else a log's path.
+
+    Example:
+        >>> log_or_baseline("runs/base")
+        'runs/base'
+    """
+    prefix, colon, name = source.partition(":")
+    return open_baseline(name, store)[1] if (prefix, colon) == ("baseline", ":") else source
+
+
 def list_baselines(store: str | Path = STORE) -> list[Baseline]:
     """All baselines by name, each verified."""
     folder = Path(store) / "names"

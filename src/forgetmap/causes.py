@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
 from scipy import special
 
 from forgetmap.capabilities.scorers.multiple_choice import Options, extract
@@ -21,7 +23,7 @@ from forgetmap.errors import InputError
 from forgetmap.map import Cell, Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from forgetmap.map import ForgettingMap
     from forgetmap.pairing import Pairs
@@ -276,13 +278,27 @@ def repeats_itself(text: str) -> bool:
     """
     words = text[-20_000:].split()
     tail = f"{' '.join(words)} "[-_TIMES * _LONGEST_UNIT :]
-    for length in range(1, len(tail) // _TIMES + 1):
-        times = max(_TIMES, -(-_COVERED // length))
-        unit = tail[-length:]
-        if tail.endswith(unit * times) and any(letter.isalnum() for letter in unit):
-            return True
+    if any(_ends_with_repeats(tail, unit) for unit in _last_words(tail)):
+        return True
+    if len(words) < _RUNS:
+        return False
     groups = list(zip(words, words[1:], words[2:], words[3:], strict=False))
-    return len(words) >= _RUNS and len(set(groups)) < _FEWEST_DIFFERENT * len(groups)
+    return len(set(groups)) < _FEWEST_DIFFERENT * len(groups)
+
+
+def _last_words(tail: str) -> Iterator[str]:
+    """The last word, the last two and so on: what can repeat where the text ends with a space."""
+    start = tail.rfind(" ", 0, -1)
+    while len(tail) - 1 - start <= len(tail) // _TIMES and start >= 0:
+        yield tail[start + 1 :]
+        start = tail.rfind(" ", 0, start)
+
+
+def _ends_with_repeats(tail: str, unit: str) -> bool:
+    if tail[-2 * len(unit) : -len(unit)] != unit:  # spares building the longer text
+        return False
+    times = max(_TIMES, -(-_COVERED // len(unit)))
+    return tail.endswith(unit * times) and any(letter.isalnum() for letter in unit)
 
 
 # --- languages ------------------------------------------------------------------------------------
@@ -309,6 +325,8 @@ _FEWEST_WORDS = 4
 """Function words of a language that must be there; fewer may be a quotation."""
 _LOOK = 1000
 _CODE = re.compile(r"```.*?(?:```|$)|\$[^$]{0,200}\$", re.DOTALL)
+_LETTERS = re.compile(r"[^\W\d_]+")
+_THREE_LETTERS = re.compile(r"(?:[A-Za-z][^A-Za-z]*){3}")
 _SCRIPTS = {"HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean", "CJK": "Chinese"}
 
 
@@ -325,7 +343,14 @@ def language_of(text: str | None) -> str | None:
     """
     if text is None:
         return None
-    prose = _CODE.sub(" ", looked_at(text)[:_LOOK])
+    return _language(_CODE.sub(" ", looked_at(text)[:_LOOK]))
+
+
+@lru_cache(maxsize=1024)
+def _language(prose: str) -> str | None:
+    """Kept for some texts: few-shot prompts of one task begin alike."""
+    if prose.isascii():
+        return _latin_language(prose) if _THREE_LETTERS.search(prose) else None
     scripts = Counter[str]()
     for letter, times in Counter(prose).items():
         if letter.isalpha():
@@ -348,11 +373,10 @@ def _script(letter: str) -> str:
 
 
 def _latin_language(text: str) -> str | None:
-    hits = Counter(
-        name
-        for word in re.findall(r"[^\W\d_]+", text.lower())
-        for name in _LANGUAGES_OF.get(word, ())
-    )
+    hits = Counter[str]()
+    for word, times in Counter(_LETTERS.findall(text.lower())).items():
+        for name in _LANGUAGES_OF.get(word, ()):
+            hits[name] += times
     (name, best), (_, second) = [*hits.most_common(2), ("", 0), ("", 0)][:2]
     return name if best >= _FEWEST_WORDS and best >= 2 * second else None
 
@@ -372,6 +396,8 @@ class Tally(NamedTuple):
 def with_causes_counted(result: ForgettingMap, pairs: Pairs) -> ForgettingMap:
     """The same map with the causes of the losses in every cell, and the churn.
 
+    The pairs remember the causes, so that lists of items made from them later need no rules.
+
     Args:
         result: The map.
         pairs: What it was computed from, read with its text.
@@ -387,14 +413,17 @@ def with_causes_counted(result: ForgettingMap, pairs: Pairs) -> ForgettingMap:
     from forgetmap.flips import with_causes
 
     tallies = {task: Tally(Counter(), Counter()) for task in result.tasks}
+    causes: list[pa.Array] = []
     for table in with_causes(pairs.flips()):
+        causes += table["cause"].chunks
         columns = (table[name].to_pylist() for name in ("task", "transition", "cause"))
         shares = (table[name].to_pylist() for name in ("before", "after"))
         for task, transition, cause, p, q in zip(*columns, *shares, strict=True):
             if transition == "forgotten" and task in tallies:
                 tallies[task].items[cause or UNKNOWN] += 1
                 tallies[task].weights[cause or UNKNOWN] += p * (1 - q)
-    churned = count_churn(pairs)
+    pairs.causes = pa.chunked_array(causes, pa.string())
+    churned = pairs.churn()
     groups: dict[str, list[str]] = {}
     for task in result.tasks:
         groups.setdefault(result.task_categories.get(task, ""), []).append(task)
@@ -445,26 +474,3 @@ def share(count: float, n: int) -> Estimate:
     low = special.betaincinv(inside + 0.5, n - inside + 0.5, 0.025) if inside > 0 else 0.0
     high = special.betaincinv(inside + 0.5, n - inside + 0.5, 0.975) if inside < n else 1.0
     return Estimate(value=inside / n, low=float(low), high=float(high))
-
-
-def count_churn(pairs: Pairs) -> dict[str, int] | None:
-    """Items by task that are wrong in every run on both sides, with no wrong answer in common.
-
-    None where the logs are not on this machine (Spark), or hold no answers.
-    """
-    engine: Any = pairs.engine
-    if getattr(engine, "connection", None) is None:
-        return None
-    sides = [
-        f"""SELECT task, key, list(DISTINCT hash(said)) AS said
-            FROM (SELECT *, coalesce(nullif(trim(answer), ''), trim(response)) AS said
-                  FROM ({engine._rows(side, "answer, response,")}))
-            GROUP BY task, key
-            HAVING max(score) < {engine.threshold!r} AND count(said) = count(*)"""
-        for side in ("before", "after")
-    ]
-    rows = engine._query(
-        f"""SELECT task, count(*) FILTER (NOT list_has_any(b.said, a.said)), count(*)
-            FROM ({sides[0]}) b JOIN ({sides[1]}) a USING (task, key) GROUP BY task"""
-    )
-    return {task: changed for task, changed, _ in rows} if rows else None

@@ -64,6 +64,8 @@ class Group:
     soft: Soft | None
     """None where an item lacks option probabilities."""
     clustered: bool
+    features: tuple[Floats, list[float]] | None = None
+    """Of one task's patterns, as `_values` gives them."""
 
 
 class Drawn(NamedTuple):
@@ -194,7 +196,7 @@ class CellTable:
             counts, values, ks = possible_patterns(group.patterns)
             posterior = intervals.posterior(counts, values, self.plan.draws, self.rng)
             return Drawn(transitions.estimate(_split(posterior, ks)), None, counts), "bayes"
-        values, ks = _values(group.patterns)
+        values, ks = group.features or _values(group.patterns)
         weights = group.patterns.n
         total = values.T @ weights
         if group.clustered:
@@ -214,13 +216,19 @@ class CellTable:
     def _influence(self, group: Group, tasks: Sequence[str]) -> Influence | None:
         if len(tasks) < 2:
             return None
-        everything = _forgetting(group.sums, group.soft and group.soft.sums)
-        changes = {}
-        for task in tasks:
-            part = self.groups[task]
-            rest = {k: sums - part.sums.get(k, 0) for k, sums in group.sums.items()}
-            soft = group.soft.sums - part.soft.sums if group.soft and part.soft else None
-            changes[task] = _forgetting(rest, soft) - everything
+        parts = [self.groups[task] for task in tasks]
+        nothing = np.zeros(FEATURES)
+        rest = {
+            k: sums[:, None] - np.stack([part.sums.get(k, nothing) for part in parts], axis=1)
+            for k, sums in group.sums.items()
+        }
+        soft = None
+        if group.soft:  # then every part has it
+            lost = np.array([part.soft.sums[0] for part in parts if part.soft])
+            soft = group.soft.sums[0] - lost
+        without = _forgetting(rest, soft)
+        everything = _forgetting(group.sums, group.soft and group.soft.sums[0])
+        changes = dict(zip(tasks, (without - everything).tolist(), strict=True))
         task = max(changes, key=lambda name: (abs(changes[name]), name))
         return Influence(task=task, change=changes[task])
 
@@ -258,6 +266,7 @@ def _draft(
 ) -> _Draft:
     before, after = (float(accuracy) for accuracy in point.accuracy)
     low, high = drawn.interval(after - before, _net)
+    bounds = transitions.guessing_bounds(group.sums)
     n = float(point.n)
     cell = Cell(
         n=round(n),
@@ -272,8 +281,8 @@ def _draft(
         accuracy_before=before,
         accuracy_after=after,
         change=Estimate(value=after - before, low=low, high=high),
-        forgetting=_transition(0, group, point, drawn),
-        backward_transfer=_transition(1, group, point, drawn),
+        forgetting=_transition(0, group, point, drawn, bounds[0]),
+        backward_transfer=_transition(1, group, point, drawn, bounds[1]),
         noise_floor=_or_none(point.noise_floor),
         persistence=_or_none(point.persistence),
         k=_options(group.patterns),
@@ -302,7 +311,8 @@ def draw_task(patterns: Patterns, draws: int, rng: np.random.Generator) -> Group
     values, ks = _values(patterns)
     has_soft = bool((patterns.soft[:, 0] == patterns.n).all())
     soft_sums = patterns.soft[:, _SOFT_MEANS].sum(axis=0)
-    clustered = len(np.unique(patterns.bucket)) > 1  # of one cluster nothing can be resampled
+    # Of one cluster nothing can be resampled.
+    clustered = bool((patterns.bucket != patterns.bucket[0]).any())
     if clustered:
         columns = np.hstack([patterns.n[:, None] * values, patterns.soft[:, _SOFT_MEANS]])
         both = intervals.cluster_bootstrap(_by_cluster(patterns, columns), draws, rng)
@@ -322,6 +332,7 @@ def draw_task(patterns: Patterns, draws: int, rng: np.random.Generator) -> Group
         _split(drawn, ks),
         Soft(soft_sums, soft_draws) if has_soft else None,
         clustered,
+        (values, ks),
     )
 
 
@@ -379,7 +390,7 @@ def _values(patterns: Patterns) -> tuple[Floats, list[float]]:
 
 def _values_of(k: Floats, *outcome: Floats) -> tuple[Floats, list[float]]:
     """Features per pattern, in one block of columns for each k."""
-    ks = [float(value) for value in np.unique(k)]
+    ks = sorted(set(k.tolist()))
     base = transitions.features(*outcome)
     return np.hstack([base * (k == value)[:, None] for value in ks]), ks
 
@@ -405,7 +416,7 @@ def _by_cluster(patterns: Patterns, columns: Floats) -> Floats:
 
 def _change(patterns: Patterns) -> tuple[Floats, Floats, int]:
     """Distinct per-item accuracy changes, their counts, and the unit they are multiples of."""
-    runs = np.unique([patterns.runs_before, patterns.runs_after])
+    runs = {*patterns.runs_before.tolist(), *patterns.runs_after.tolist()}
     unit = math.lcm(*(int(number) for number in runs))
     steps = np.rint(patterns.change * unit)
     distinct, index = np.unique(steps, return_inverse=True)
@@ -413,7 +424,7 @@ def _change(patterns: Patterns) -> tuple[Floats, Floats, int]:
 
 
 def _options(patterns: Patterns) -> dict[str, int] | None:
-    known = np.unique(patterns.k[np.isfinite(patterns.k)])
+    known = sorted({k for k in patterns.k.tolist() if math.isfinite(k)})
     return {f"{k:g}": int(patterns.n[patterns.k == k].sum()) for k in known} or None
 
 
@@ -424,15 +435,16 @@ def _headline(point: Estimates, has_soft: bool) -> Headline:
     return "soft" if has_soft else "raw"
 
 
-def _forgetting(sums: Mapping[float, Floats], soft: Floats | None) -> float:
-    """Forgetting by the headline estimator."""
+def _forgetting(sums: Mapping[float, Floats], soft: Floats | None) -> Floats:
+    """Forgetting by the headline estimator, as `_headline` chooses it."""
     point = transitions.estimate(sums)
-    if _headline(point, soft is not None) == "soft" and soft is not None:
-        return float(soft[0] / point.n)
-    return float((point.raw if np.isnan(point.excess[0]) else point.excess)[0])
+    plain = point.raw[0] if soft is None else soft / point.n
+    return np.where(np.isnan(point.excess[0]), plain, point.excess[0])
 
 
-def _transition(side: int, group: Group, point: Estimates, drawn: Drawn) -> Transition:
+def _transition(
+    side: int, group: Group, point: Estimates, drawn: Drawn, bounds: tuple[Floats, Floats]
+) -> Transition:
     def found(name: str) -> Estimate | None:
         def pick(estimates: Estimates) -> Floats:
             values: Floats = getattr(estimates, name)[side]
@@ -453,7 +465,7 @@ def _transition(side: int, group: Group, point: Estimates, drawn: Drawn) -> Tran
         excess=found("excess"),
         soft=_soft(side, group),
         ceiling=_or_none(point.ceiling[side]),
-        guessing_bounds=_bounds(side, group.sums),
+        guessing_bounds=None if np.isnan(bounds[0]) else (float(bounds[0]), float(bounds[1])),
     )
 
 
@@ -466,11 +478,6 @@ def _soft(side: int, group: Group) -> Estimate | None:
         draws = draws + intervals.unseen(n, len(draws))
     low, high = intervals.percentiles(draws)
     return Estimate(value=float(group.soft.sums[side]) / n, low=low, high=high)
-
-
-def _bounds(side: int, sums: Mapping[float, Floats]) -> tuple[float, float] | None:
-    low, high = transitions.guessing_bounds(sums)[side]
-    return None if np.isnan(low) else (float(low), float(high))
 
 
 def _is_small(group: Group) -> bool:

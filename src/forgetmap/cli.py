@@ -29,6 +29,9 @@ from forgetmap.evaluate.cli import evaluate, fetch_model
 from forgetmap.gate_cli import baseline
 from forgetmap.gate_cli import gate as gate_commands
 from forgetmap.lineage.cli import lineage
+from forgetmap.mitigate.advise_cli import advise
+from forgetmap.mitigate.merge_cli import merge
+from forgetmap.mitigate.replay_cli import replay
 from forgetmap.theory.cli import app as theory
 
 if TYPE_CHECKING:
@@ -70,7 +73,10 @@ def _root(
 @app.command()
 def compare(
     before: Annotated[
-        str, typer.Argument(metavar="BEFORE", help="Log of the model before: file or folder.")
+        str,
+        typer.Argument(
+            metavar="BEFORE", help="Log of the model before: file, folder, or baseline:NAME."
+        ),
     ],
     after: Annotated[
         str, typer.Argument(metavar="AFTER", help="Log of the model after post-training.")
@@ -168,6 +174,7 @@ def compare(
 
       forgetmap compare before.csv after.csv --column score=is_right --flips lost.csv
     """
+    from forgetmap.baseline import log_or_baseline
     from forgetmap.comparison import compare as run
     from forgetmap.gate import check_gate, judge, split_gates
     from forgetmap.gate_cli import show_judgement
@@ -176,7 +183,7 @@ def compare(
         limits, policy = split_gates(gate or [])
         check_outputs([json, csv, latex, flips, report], [Path(before), Path(after)])
         result = run(
-            before,
+            before if engine == "spark" else log_or_baseline(before),
             after,
             before_model=before_model,
             after_model=after_model,
@@ -344,6 +351,9 @@ def serve(
 app.command()(lineage)
 app.command("eval")(evaluate)
 app.command("fetch-model")(fetch_model)
+app.command()(merge)
+app.command()(replay)
+app.command()(advise)
 app.command()(score)
 app.command()(drift)
 

@@ -99,3 +99,41 @@ def progress(quiet: bool, *paths: Path) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("reading", total=total)
         yield lambda count: bar.advance(task, count)
+
+
+def batch_size(text: str) -> int | None:
+    """The number that `--batch` names; None for auto."""
+    from forgetmap.errors import InputError
+
+    if text == "auto":
+        return None
+    if not text.isascii() or not text.isdigit():
+        raise InputError(f"--batch {text}: must be a number or auto")
+    return int(text)
+
+
+@contextmanager
+def answer_bar(quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar with rate and time left on stderr, if somebody is there to see it."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _done, _all: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.1f}/s" if task.speed else "")
+
+    columns = ("answers", BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        shown = bar.add_task("answers", total=None)
+        yield lambda done, total: bar.update(shown, completed=done, total=total)

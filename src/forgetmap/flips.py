@@ -53,10 +53,16 @@ def check_suffix(path: str | Path) -> None:
 
 
 def with_causes(stream: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Add the cause of every loss; null for a gain, and where the log holds no text."""
+    """Add the cause of every loss; null for a gain, and where the log holds no text.
+
+    Batches that have their causes already (`Pairs.flips` gives them once they are known) pass.
+    """
     from forgetmap.causes import Lost, cause_of
 
     for batch in stream:
+        if "cause" in batch.schema.names:
+            yield pa.Table.from_batches([batch]).cast(COLUMNS)
+            continue
         lost = [name == "forgotten" for name in batch["transition"].to_pylist()]
         rows = batch.select(Lost._fields).filter(pa.array(lost)).to_pylist()
         found = (cause_of(Lost(**row)) for row in rows)

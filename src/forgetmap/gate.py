@@ -10,21 +10,33 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
-from scipy import special
 
-from forgetmap.causes import UNKNOWN, share
 from forgetmap.errors import InputError, WithheldError
+from forgetmap.gate_evidence import Evidence, drifting, in_drift, in_map
 from forgetmap.map import percent
-from forgetmap.policy import EVERY, Action, Limit, Policy, Require, Tier, setting_name
+from forgetmap.policy import (
+    EVERY,
+    Action,
+    AnyLimit,
+    CapabilityLimit,
+    Limit,
+    Policy,
+    Require,
+    Tier,
+    setting_name,
+)
 from forgetmap.stats.tests import holm
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from forgetmap.map import Cell, Estimate, ForgettingMap
+    from forgetmap.capabilities.drift_result import Drift
+    from forgetmap.map import Confound, ForgettingMap
+
+OneLimit = TypeVar("OneLimit", Limit, CapabilityLimit)
 
 FEWEST_ITEMS = 20
 """With fewer, hardly a loss is large enough to be sure of: a pass would mean nothing."""
@@ -99,7 +111,6 @@ _ACTIONS: dict[Action, Verdict] = {
     "block": "BLOCK",
     "withhold": "WITHHELD",
 }
-_SPREAD = float(special.ndtri(0.975))
 
 
 class Finding(BaseModel):
@@ -110,7 +121,7 @@ class Finding(BaseModel):
     where: str
     measure: str
     limit: float | None
-    """As a share of all items, also where it was given relative to what was known."""
+    """On the map a share of all items, also where it was given relative to what was known."""
     tier: Tier
     state: State
     verdict: Verdict
@@ -128,6 +139,8 @@ class Judgement(BaseModel):
     obstacles: list[str]
     """Why no honest answer is possible, whatever the limits say."""
     findings: list[Finding]
+    notes: list[str] = []
+    """What to know beside the verdict."""
 
     @property
     def exit_code(self) -> int:
@@ -140,26 +153,23 @@ class Judgement(BaseModel):
         return [*self.obstacles, *deciding]
 
 
-class _Evidence(NamedTuple):
-    """What the map says about one limit."""
-
-    estimate: Estimate
-    p_value: float
-    name: str
-
-
 class _Case(NamedTuple):
     """One limit on one cell, before the correction for many."""
 
-    limit: Limit
+    limit: AnyLimit
     where: str
     bound: float | None
-    evidence: _Evidence | str
+    evidence: Evidence | str
     """A text says why there is none."""
 
 
-def judge(result: ForgettingMap, policy: Policy) -> Judgement:
+def judge(result: ForgettingMap, policy: Policy, drift: Drift | None = None) -> Judgement:
     """Judge a map by a policy.
+
+    Args:
+        result: The map.
+        policy: The policy.
+        drift: The drift by capability of the same two models, for limits on capabilities.
 
     Example:
         >>> import forgetmap
@@ -168,18 +178,21 @@ def judge(result: ForgettingMap, policy: Policy) -> Judgement:
         >>> judgement.verdict, [found.state for found in judgement.findings]
         ('BLOCK', ['broken', 'held'])
     """
-    cases = [
-        _case(result, limit, where, policy.require) for limit, where in _places(result, policy)
-    ]
+    cases = list(_cases(result, policy, drift))
     findings = [
         _decided(case, policy, adjusted)
         for case, adjusted in zip(cases, _corrected(cases, policy), strict=True)
     ]
-    obstacles = list(_obstacles(result, policy.require))
+    obstacles = list(_obstacles(result, policy.require, drift))
     found = {finding.verdict for finding in findings}
     order: tuple[Verdict, ...] = ("BLOCK", "WITHHELD", "WARN", "PASS")
     verdict = "WITHHELD" if obstacles else next(name for name in order if name in found)
-    return Judgement(verdict=verdict, obstacles=obstacles, findings=findings)
+    return Judgement(
+        verdict=verdict,
+        obstacles=obstacles,
+        findings=findings,
+        notes=_notes(result, drift) if drift else [],
+    )
 
 
 def split_gates(options: Iterable[str]) -> tuple[list[str], Policy | None]:
@@ -205,7 +218,18 @@ def _is_file(option: str) -> bool:
     return option.endswith((".yaml", ".yml")) or ("=" not in option and Path(option).exists())
 
 
-def _obstacles(result: ForgettingMap, require: Require) -> Iterator[str]:
+def _notes(result: ForgettingMap, drift: Drift) -> list[str]:
+    """A drift of other models is easily given by mistake; harnesses name models freely, though."""
+    mapped, drifted = (result.before.name, result.after.name), (drift.before, drift.after)
+    if mapped == drifted:
+        return []
+    return [
+        f"the map is of {' -> '.join(mapped)}, the drift of {' -> '.join(drifted)}; "
+        "make sure that these are the same models"
+    ]
+
+
+def _obstacles(result: ForgettingMap, require: Require, drift: Drift | None) -> Iterator[str]:
     """What makes the two runs incomparable; then a limit proves nothing in either direction."""
     covered = result.coverage
     for side, count in (("before", covered.items_before), ("after", covered.items_after)):
@@ -217,122 +241,51 @@ def _obstacles(result: ForgettingMap, require: Require) -> Iterator[str]:
             )
     if require.identity == "content" and covered.identity != "content":
         yield "items were paired by their number; the policy asks for pairing by content"
-    if require.confounds != "any":
-        allowed = set(require.confounds)
-        for found in result.confounds:
-            if setting_name(found.setting) not in allowed and found.setting not in allowed:
-                yield f"the runs differ in {found.setting}, which the policy does not allow"
+    for runs, confounds in (
+        ("the runs", result.confounds),
+        ("the scored runs", drift.confounds if drift else []),
+    ):
+        for setting in _not_allowed(confounds, require):
+            yield f"{runs} differ in {setting}, which the policy does not allow"
 
 
-def _places(result: ForgettingMap, policy: Policy) -> Iterator[tuple[Limit, str]]:
+def _not_allowed(confounds: Iterable[Confound], require: Require) -> Iterator[str]:
+    if require.confounds == "any":
+        return
+    for found in confounds:
+        if not {setting_name(found.setting), found.setting} & set(require.confounds):
+            yield found.setting
+
+
+def _cases(result: ForgettingMap, policy: Policy, drift: Drift | None) -> Iterator[_Case]:
+    """Every limit with each of its cells, and what is known about it."""
+    fewest = policy.require.items
+    cells = {"category": list(result.categories), "task": list(result.tasks)}
+    for limit, where in _places(policy.limits, lambda kind: cells[kind]):
+        yield _Case(limit, where, *in_map(result, limit, where, fewest))
+    for bound, where in _places(policy.capabilities, lambda kind: drifting(drift, kind)):
+        yield _Case(bound, where, *in_drift(drift, bound, where, fewest))
+
+
+def _places(
+    limits: Sequence[OneLimit], names: Callable[[str], list[str]]
+) -> Iterator[tuple[OneLimit, str]]:
     """Every limit with each of its cells; a cell's own limit takes the place of a general one."""
-    named = {(found.where, found.measure, found.tier) for found in policy.limits if not found.every}
-    for limit in policy.limits:
+    named = {(found.where, found.measure, found.tier) for found in limits if not found.every}
+    for limit in limits:
         if not limit.every:
             yield limit, limit.where
             continue
-        kind = limit.where.removesuffix(EVERY)
-        cells = result.categories if kind == "category:" else result.tasks
-        for name in cells or [EVERY]:  # no category in the map: the limit is there, the cells not
-            if (f"{kind}{name}", limit.measure, limit.tier) not in named:
-                yield limit, f"{kind}{name}"
-
-
-def _case(result: ForgettingMap, limit: Limit, where: str, require: Require) -> _Case:
-    cell = _cell(result, where)
-    if cell is None:
-        return _Case(limit, where, None, "it is not in the map")
-    relative = limit.max_relative
-    bounds = (limit.max, None if relative is None else relative * cell.accuracy_before)
-    bound = min(found for found in bounds if found is not None)
-    if cell.n < require.items:
-        few = f"it has only {cell.n:,} items; the policy asks for {require.items:,}"
-        return _Case(limit, where, bound, few)
-    pooled = where != "macro"  # a mean over categories is no count of items
-    return _Case(limit, where, bound, _evidence(cell, limit, bound, pooled))
-
-
-def _cell(result: ForgettingMap, where: str) -> Cell | None:
-    kind, _, name = where.partition(":")
-    if kind in ("total", "macro"):
-        cell: Cell = getattr(result, kind)
-        return cell
-    return (result.categories if kind == "category" else result.tasks).get(name)
-
-
-def _evidence(cell: Cell, limit: Limit, bound: float, pooled: bool) -> _Evidence | str:
-    if limit.cause:
-        return _of_cause(cell, limit.cause, bound)
-    single = cell.repeats_before == cell.repeats_after == 1
-    exact = single and pooled and cell.interval != "cluster bootstrap"
-    if limit.measure == "drop":
-        change = cell.change
-        lost = change.model_copy(
-            update={"value": -change.value, "low": -change.high, "high": -change.low}
-        )
-        p_value = _p_of_drop(cell, bound) if exact else _p_from_interval(lost, bound)
-        return _Evidence(lost, p_value, "loss of accuracy")
-    name = cell.headline if limit.measure == "forgetting" else limit.measure
-    estimate = cell.forgetting.get(name)
-    if estimate is None:
-        return f"the map has no {name} for it"
-    if exact and name == "raw":
-        p_value = _p_from_count(round(estimate.value * cell.n), cell.n, bound)
-    else:
-        p_value = _p_from_interval(estimate, bound)
-    return _Evidence(estimate, p_value, f"forgetting ({name})")
-
-
-def _of_cause(cell: Cell, cause: str, bound: float) -> _Evidence | str:
-    """Items lost by a cause; those without text may have it or not, which widens the interval."""
-    if cell.causes is None:
-        return "the map has no causes for it (compare with --causes)"
-    count = cell.causes.get(cause, 0)
-    least, most = share(count, cell.n), share(count + cell.causes.get(UNKNOWN, 0), cell.n)
-    estimate = least.model_copy(update={"high": most.high})
-    return _Evidence(estimate, _p_from_count(count, cell.n, bound), f"forgetting by {cause}")
-
-
-def _p_from_count(count: int, n: int, bound: float) -> float:
-    """Exact chance of so many items or more if each had the chance `bound`."""
-    if count == 0 or bound >= 1:
-        return 1.0
-    return float(special.betainc(count, n - count + 1, bound))
-
-
-def _p_of_drop(cell: Cell, bound: float) -> float:
-    """Chance of such a net loss in single runs at the limit: the score test for paired shares.
-
-    By Tango (1998), with a correction for counts moving in steps; at the limit 0 it is McNemar's.
-    The map's interval is right on the average of both its ends; a gate must keep to alpha at one.
-    """
-    n, lost, gained = cell.n, cell.counts.n10, cell.counts.n01
-    linear = (2 * n - lost + gained) * bound - lost - gained
-    constant = -gained * bound * (1 - bound)
-    least = (math.sqrt(linear**2 - 8 * n * constant) - linear) / (4 * n)
-    variance = n * (2 * least + bound * (1 - bound))
-    if variance <= 0:
-        return 1.0
-    return float(special.ndtr((n * bound + 1 - (lost - gained)) / math.sqrt(variance)))
-
-
-def _p_from_interval(estimate: Estimate, bound: float) -> float:
-    """Chance of such a value at the limit, by the normal curve that has the interval's lower half.
-
-    At alpha = 0.025 and without correction this says broken exactly where the interval lies beyond
-    the limit.
-    """
-    spread = (estimate.value - estimate.low) / _SPREAD
-    if spread <= 0:
-        return 0.0 if estimate.value > bound else 1.0
-    return float(special.ndtr((bound - estimate.value) / spread))
+        kind = limit.where.partition(":")[0]
+        for name in names(kind) or [EVERY]:  # no such cell: the limit is there, the cells are not
+            if (f"{kind}:{name}", limit.measure, limit.tier) not in named:
+                yield limit, f"{kind}:{name}"
 
 
 def _corrected(cases: list[_Case], policy: Policy) -> list[float]:
     """P-values after Holm within each tier; limits with an alpha of their own stand apart."""
     adjusted = [
-        case.evidence.p_value if isinstance(case.evidence, _Evidence) else math.nan
-        for case in cases
+        case.evidence.p_value if isinstance(case.evidence, Evidence) else math.nan for case in cases
     ]
     if policy.correction == "none":
         return adjusted
@@ -342,7 +295,7 @@ def _corrected(cases: list[_Case], policy: Policy) -> list[float]:
             for index, case in enumerate(cases)
             if case.limit.tier == tier
             and case.limit.alpha is None
-            and isinstance(case.evidence, _Evidence)
+            and isinstance(case.evidence, Evidence)
         ]
         for index, p_value in zip(family, holm([adjusted[i] for i in family]), strict=True):
             adjusted[index] = float(p_value)
@@ -385,15 +338,18 @@ def _decided(case: _Case, policy: Policy, adjusted: float) -> Finding:
 
 
 def _reason(case: _Case, bound: float, state: State) -> str:
-    assert isinstance(case.evidence, _Evidence)
-    estimate, _, name = case.evidence
-    low = percent(estimate.low).removesuffix(" %")
+    assert isinstance(case.evidence, Evidence)
+    estimate, _, name, is_share = case.evidence
+    value, low, high, limit = (
+        percent(number) if is_share else f"{number:.4g}"
+        for number in (estimate.value, estimate.low, estimate.high, bound)
+    )
     says = {
         "held": "kept",
         "broken": "broken",
         "undecided": "undecided, the data cannot tell",
     }
     return (
-        f"{case.where}: {name} {percent(estimate.value)} ({low} to {percent(estimate.high)}), "
-        f"limit {percent(bound)}: {says[state]}"
+        f"{case.where}: {name} {value} ({low.removesuffix(' %')} to {high}), "
+        f"limit {limit}: {says[state]}"
     )

@@ -6,8 +6,9 @@ Only typer is imported at the top, so that `--help` is quick.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -15,8 +16,12 @@ from typer.core import TyperGroup
 from forgetmap.cli_tools import Json, Quiet, check_outputs, clear_errors, progress, write_json
 
 if TYPE_CHECKING:
+    from forgetmap.capabilities.drift_result import Drift
     from forgetmap.gate import Judgement
     from forgetmap.map import ForgettingMap
+
+
+Result = TypeVar("Result")
 
 
 class _CheckByDefault(TyperGroup):
@@ -80,6 +85,15 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The baseline's name."
 def check(
     map: MapFile,
     policy: PolicyFile = None,
+    drift: Annotated[
+        Path | None,
+        typer.Option(
+            "--drift",
+            readable=False,
+            metavar="FILE",
+            help="What forgetmap drift --json wrote, for limits on capabilities.",
+        ),
+    ] = None,
     junit: JUnit = None,
     markdown: Markdown = None,
     json: Json = None,
@@ -91,18 +105,24 @@ def check(
 
       forgetmap gate map.json --policy gate.yaml
 
+      forgetmap gate map.json --policy gate.yaml --drift drift.json
+
       forgetmap gate map.json --policy gate.yaml --junit gate.xml --markdown summary.md
     """
+    from forgetmap.errors import InputError
     from forgetmap.gate import judge
     from forgetmap.policy import Policy
 
-    rules = Path("gate.yaml") if policy is None else policy
+    file = Path("gate.yaml") if policy is None else policy
     with clear_errors():
-        check_outputs([junit, markdown, json], [map, rules])
-        result = read_map(map)
-        judgement = judge(result, Policy.load(rules))
+        check_outputs([junit, markdown, json], [map, file, *([drift] if drift else [])])
+        result, rules = read_map(map), Policy.load(file)
+        if drift and not rules.capabilities:
+            raise InputError(f"--drift {drift}: {file} has no limits under capabilities")
+        drifted = read_drift(drift) if drift else None
+        judgement = judge(result, rules, drifted)
         write_json(json, judgement.model_dump_json(indent=2))
-        write_judgement(judgement, result, junit, markdown)
+        write_judgement(judgement, result, junit, markdown, drifted)
     show_judgement(judgement, quiet=quiet or str(json) == "-")
     raise typer.Exit(judgement.exit_code)
 
@@ -240,20 +260,36 @@ def trend(
 
 def read_map(path: Path) -> ForgettingMap:
     """Read a map from a file; one clear line if it is none."""
+    from forgetmap.map import ForgettingMap
+
+    return _parsed(path, ForgettingMap.from_json)
+
+
+def read_drift(path: Path) -> Drift:
+    """Read a drift by capability from a file; one clear line if it is none."""
+    from forgetmap.capabilities.drift_result import Drift
+
+    return _parsed(path, Drift.from_json)
+
+
+def _parsed(path: Path, parse: Callable[[bytes], Result]) -> Result:
     from forgetmap.errors import InputError
     from forgetmap.files import open_binary
-    from forgetmap.map import ForgettingMap
 
     with open_binary(path) as file:
         raw = file.read()
     try:
-        return ForgettingMap.from_json(raw)
+        return parse(raw)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
 
 def write_judgement(
-    judgement: Judgement, result: ForgettingMap, junit: Path | None, markdown: Path | None
+    judgement: Judgement,
+    result: ForgettingMap,
+    junit: Path | None,
+    markdown: Path | None,
+    drift: Drift | None = None,
 ) -> None:
     """Write the files that were asked for."""
     from forgetmap import gate_output
@@ -262,7 +298,7 @@ def write_judgement(
     if junit:
         write_text(junit, gate_output.to_junit(judgement))
     if markdown:
-        write_text(markdown, gate_output.to_markdown(judgement, result))
+        write_text(markdown, gate_output.to_markdown(judgement, result, drift))
 
 
 def show_judgement(judgement: Judgement, *, quiet: bool = False) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from forgetmap.capabilities.drift_result import Drift
     from forgetmap.gate import Finding, Judgement, Verdict
     from forgetmap.map import ForgettingMap
 
@@ -48,6 +49,8 @@ def print_judgement(judgement: Judgement, out: Console) -> None:
     for found in ordered(judgement):
         style = "dim" if found.verdict == "PASS" else _STYLES[found.verdict].removeprefix("bold ")
         out.print(Text(f"  {found.verdict.lower():8} {clean(found.reason)}", style=style))
+    for text in judgement.notes:
+        out.print(Text(f"  note: {clean(text, 300)}", style="yellow"))
 
 
 def ordered(judgement: Judgement) -> list[Finding]:
@@ -55,8 +58,13 @@ def ordered(judgement: Judgement) -> list[Finding]:
     return sorted(judgement.findings, key=lambda found: _ORDER.index(found.verdict))
 
 
-def to_markdown(judgement: Judgement, result: ForgettingMap) -> str:
+def to_markdown(judgement: Judgement, result: ForgettingMap, drift: Drift | None = None) -> str:
     """A summary fit for a pull request.
+
+    Args:
+        judgement: The verdict.
+        result: The map that was judged.
+        drift: The drift by capability that was judged with it.
 
     Example:
         >>> import forgetmap
@@ -72,9 +80,11 @@ def to_markdown(judgement: Judgement, result: ForgettingMap) -> str:
         f"{_code(result.before.name)} → {_code(result.after.name)}, "
         f"{result.total.n:,} items in {len(result.tasks):,} tasks: {result.headline()}.",
         "",
-        *(f"- {_code(text, 300)}" for text in judgement.obstacles),
-        *([""] if judgement.obstacles else []),
     ]
+    if drift is not None:
+        lines += [f"Drift by capability, {_code(drift.headline(), 300)}.", ""]
+    told = [*judgement.obstacles, *judgement.notes]
+    lines += [*(f"- {_code(text, 300)}" for text in told), *([""] if told else [])]
     found = [one for one in ordered(judgement) if one.verdict != "PASS"]
     if found:
         lines += ["| verdict | finding |", "| --- | --- |"]

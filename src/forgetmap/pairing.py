@@ -23,7 +23,7 @@ from forgetmap.samples import THRESHOLD
 from forgetmap.stats.patterns import Patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -80,16 +80,26 @@ class Pairs:
     prompts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Per task whose prompts are not all the same: items with another prompt, items paired."""
     engine: Engine | None = field(default=None, repr=False)
+    causes: pa.ChunkedArray | None = field(default=None, repr=False)
+    """Of every flip, in the order of `flips`, once `forgetmap.causes` has worked them out."""
 
     def flips(self) -> Iterable[pa.RecordBatch]:
-        """Stream the items whose outcome changed, with both answers.
+        """Stream the items whose outcome changed, with both answers, always in the same order.
 
         The texts are those of a run that shows the change: for a forgotten item a right answer
-        before and a wrong one after.
+        before and a wrong one after. Causes that are known already come along.
         """
         if self.engine is None:
             raise InputError("these pairs were not made from logs; there are no items to list")
-        return self.engine.flips()
+        stream = self.engine.flips()
+        return stream if self.causes is None else _with_column(stream, "cause", self.causes)
+
+    def churn(self) -> dict[str, int] | None:
+        """Items by task that are wrong in every run on both sides, with no answer in common.
+
+        None where the logs are not on this machine (Spark), or hold no answers.
+        """
+        return self.engine.churn() if self.engine is not None else None
 
     def unchanged(self) -> Iterable[pa.RecordBatch]:
         """Stream the compared items whose outcome stayed the same, without their text."""
@@ -338,6 +348,8 @@ class Engine(Logs):
 
     integer = "BIGINT"
     """Type of the whole multiples that are summed."""
+    _listed = False
+    """Whether the flips were listed already."""
 
     def __init__(
         self,
@@ -547,6 +559,17 @@ class Engine(Logs):
 
     def flips(self) -> Iterable[pa.RecordBatch]:
         """Stream the items whose outcome changed, with both answers."""
+        if not self._listed:
+            self._list_flips()
+            self._listed = True
+        listed: Iterable[pa.RecordBatch] = self.connection.sql(
+            """SELECT * EXCLUDE key FROM listed
+               ORDER BY task, before - after DESC, item, item_ref, key"""
+        ).to_arrow_reader(8192)
+        return listed
+
+    def _list_flips(self) -> None:
+        """Make the list of flips, at once and in DuckDB's own memory, so that damage shows here."""
         columns = ("item", "item_ref", "status", "target", "answer", "response", "prompt")
         order = "(repeat, item_ref, score, answer, response, prompt)"  # whatever the order of rows
         shown = f"""arg_min({{{", ".join(f"'{name}': {name}" for name in columns)}}}, {order})
@@ -559,10 +582,10 @@ class Engine(Logs):
                       JOIN flipped f USING (task, key)) GROUP BY task, key)"""
             for side, sign in (("before", ">"), ("after", "<"))
         }
-        # The list is made at once, in DuckDB's own memory, so that damage shows here.
         self._keep(
             "listed",
-            f"""SELECT f.task AS task, coalesce(printf('%016x', b.item), b.item_ref) AS item,
+            f"""SELECT f.task AS task, f.key AS key,
+                       coalesce(printf('%016x', b.item), b.item_ref) AS item,
                        b.item_ref AS item_ref, f.k AS k,
                        if(f.before > f.after, 'forgotten', 'gained') AS transition,
                        f.before AS before, f.after AS after, b.target AS target,
@@ -573,11 +596,27 @@ class Engine(Logs):
                 FROM flipped f JOIN ({sides["before"]}) b USING (task, key)
                      JOIN ({sides["after"]}) a USING (task, key)""",
         )
-        order = "ORDER BY task, before - after DESC, item"
-        listed: Iterable[pa.RecordBatch] = self.connection.sql(
-            f"FROM listed {order}"
-        ).to_arrow_reader(8192)
-        return listed
+
+    def churn(self) -> dict[str, int] | None:
+        """Items by task that are wrong in every run on both sides, with no answer in common.
+
+        None where the logs hold no answers, or are not in DuckDB.
+        """
+        if getattr(self, "connection", None) is None:
+            return None
+        sides = [
+            f"""SELECT task, key, list(DISTINCT hash(said)) AS said
+                FROM (SELECT *, coalesce(nullif(trim(answer), ''), trim(response)) AS said
+                      FROM ({self._rows(side, "answer, response,")}))
+                GROUP BY task, key
+                HAVING max(score) < {self.threshold!r} AND count(said) = count(*)"""
+            for side in ("before", "after")
+        ]
+        rows = self._query(
+            f"""SELECT task, count(*) FILTER (NOT list_has_any(b.said, a.said))
+                FROM ({sides[0]}) b JOIN ({sides[1]}) a USING (task, key) GROUP BY task"""
+        )
+        return dict(rows) or None
 
     def unchanged(self) -> Iterable[pa.RecordBatch]:
         """Stream the compared items whose outcome stayed the same, without their text."""
@@ -592,6 +631,19 @@ class Engine(Logs):
                 WHERE b.runs > 0 AND a.runs > 0 AND b.correct / b.runs = a.correct / a.runs"""
         ).to_arrow_reader(8192)
         return stream
+
+
+def _with_column(
+    stream: Iterable[pa.RecordBatch], name: str, values: pa.ChunkedArray
+) -> Iterator[pa.RecordBatch]:
+    """Add a column whose values stand in the order of the stream."""
+    import pyarrow as pa
+
+    start = 0
+    for batch in stream:
+        part = values.slice(start, batch.num_rows).combine_chunks()
+        start += batch.num_rows
+        yield pa.RecordBatch.from_arrays([*batch.columns, part], [*batch.schema.names, name])
 
 
 def query(connection: duckdb.DuckDBPyConnection, sql: str, sources: list[Samples]) -> Rows:

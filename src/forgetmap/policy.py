@@ -26,6 +26,8 @@ MEASURES = ("forgetting", "raw", "latent", "excess", "soft", "drop")
 """What a limit may bound: forgetting by the headline or a named estimator, or lost accuracy."""
 _CAUSE = "cause:"
 _GROUPS = ("category", "task")
+DRIFTING = ("capability", "group", "metric")
+"""What `forgetmap drift` compares."""
 _MOST_BYTES = 1_000_000
 EVERY = "*"
 
@@ -47,8 +49,24 @@ class Require(_Strict):
     """Settings that may differ between the two runs."""
 
 
-class Limit(_Strict):
-    """A limit for one cell or a kind of cells."""
+class _Bound(_Strict):
+    """What all limits have."""
+
+    where: str
+    tier: Tier = "block"
+    alpha: float | None = Field(default=None, gt=0, le=0.5)
+    """Own chance of a false alarm, outside the correction."""
+    undecided: Action | None = None
+    missing: Action | None = None
+
+    @property
+    def every(self) -> bool:
+        """Whether the limit is for every cell of a kind."""
+        return self.where.endswith(f":{EVERY}")
+
+
+class Limit(_Bound):
+    """A limit for one cell of the map or a kind of cells."""
 
     where: str = "total"
     """`total`, `macro`, `category:NAME`, `task:NAME`, or every one: `category:*`, `task:*`."""
@@ -58,11 +76,6 @@ class Limit(_Strict):
     """As a share of all items."""
     max_relative: float | None = Field(default=None, ge=0, le=1)
     """As a share of what was right before; with `max` too, the stricter one counts."""
-    tier: Tier = "block"
-    alpha: float | None = Field(default=None, gt=0, le=0.5)
-    """Own chance of a false alarm, outside the correction."""
-    undecided: Action | None = None
-    missing: Action | None = None
 
     @field_validator("where")
     @classmethod
@@ -70,6 +83,8 @@ class Limit(_Strict):
         group, _, name = value.partition(":")
         if value in ("total", "macro") or (group in _GROUPS and name):
             return value
+        if group in DRIFTING and name:
+            raise ValueError(f"{value!r:.60} is no part of the map; put it under capabilities")
         raise ValueError(
             f"{value!r:.60} is no place; write total, macro, category:NAME or task:NAME"
             f"{nearest(group, ('total', 'macro', 'category:*', 'task:*'))}"
@@ -94,10 +109,55 @@ class Limit(_Strict):
         """The cause that is limited, where one is."""
         return self.measure.removeprefix(_CAUSE) if self.measure.startswith(_CAUSE) else None
 
+
+class CapabilityLimit(_Bound):
+    """A limit on the drift of a capability, a group of capabilities, or one of their metrics.
+
+    Where a metric has a good end, the limit is on the loss; where it has none (length,
+    formatting), on the change either way.
+    """
+
+    where: str
+    """`capability:CODE`, `group:NAME`, `metric:TASK METRIC`, or every one: `capability:*`."""
+    max_relative: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """As a share of the value before."""
+    max: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """In the units of a metric; aggregates of several metrics have none."""
+
+    @field_validator("where")
+    @classmethod
+    def _known_place(cls, value: str) -> str:
+        kind, _, name = value.partition(":")
+        if kind in DRIFTING and name:
+            return value
+        places = tuple(f"{kind}:{EVERY}" for kind in DRIFTING)
+        raise ValueError(
+            f"{value!r:.60} is no place; write capability:CODE, group:NAME or metric:TASK METRIC"
+            f"{nearest(kind, places)}"
+        )
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if (self.max is None) == (self.max_relative is None):
+            raise ValueError("a limit on a capability needs either max_relative or max")
+        if self.max is not None and not self.where.startswith("metric:"):
+            raise ValueError("max is for metrics, which have units; write max_relative")
+        return self
+
     @property
-    def every(self) -> bool:
-        """Whether the limit is for every cell of a kind."""
-        return self.where.endswith(f":{EVERY}")
+    def bound(self) -> float:
+        """The limit, in the units of what it is on."""
+        found = self.max_relative if self.max is None else self.max
+        assert found is not None  # _bounded
+        return found
+
+    @property
+    def measure(self) -> str:
+        """What is limited, for tables."""
+        return "relative drift" if self.max is None else "drift"
+
+
+AnyLimit = Limit | CapabilityLimit
 
 
 class Policy(_Strict):
@@ -116,9 +176,16 @@ class Policy(_Strict):
     undecided: Action = "warn"
     """What it means that the data cannot tell on which side of its limit a value lies."""
     missing: Action = "withhold"
-    """What it means that a cell or an estimator is not in the map."""
+    """What it means that a cell or an estimator is not in the map, or no drift was given."""
     require: Require = Require()
-    limits: list[Limit] = Field(min_length=1)
+    limits: list[Limit] = []
+    capabilities: list[CapabilityLimit] = []
+
+    @model_validator(mode="after")
+    def _limited(self) -> Self:
+        if not self.limits and not self.capabilities:
+            raise ValueError("at least one limit must stand under limits or capabilities")
+        return self
 
     @property
     def needs_causes(self) -> bool:
@@ -302,7 +369,11 @@ def _find(node: yaml.Node | None, loc: tuple[int | str, ...]) -> tuple[int, str]
 
 
 def _model_at(loc: tuple[int | str, ...]) -> type[BaseModel]:
-    inner: dict[str, type[BaseModel]] = {"limits": Limit, "require": Require}
+    inner: dict[str, type[BaseModel]] = {
+        "limits": Limit,
+        "capabilities": CapabilityLimit,
+        "require": Require,
+    }
     return inner.get(str(loc[0]), Policy) if len(loc) > 1 else Policy
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from forgetmap.capabilities.drift_result import Drift
     from forgetmap.map import ForgettingMap
     from forgetmap.policy import Policy
 
@@ -36,12 +37,17 @@ def forgetting_map() -> Callable[..., ForgettingMap]:
     return compared
 
 
-def assert_keeps(result: ForgettingMap, policy: Policy | str | Path | dict[str, Any]) -> None:
+def assert_keeps(
+    result: ForgettingMap,
+    policy: Policy | str | Path | dict[str, Any],
+    drift: Drift | None = None,
+) -> None:
     """Fail the test unless the map passes a policy, with or without warnings.
 
     Args:
         result: The map.
         policy: A policy, its file, or its content.
+        drift: The drift by capability, where the policy limits capabilities.
 
     Example:
         >>> import forgetmap
@@ -59,7 +65,7 @@ def assert_keeps(result: ForgettingMap, policy: Policy | str | Path | dict[str, 
         rules = Policy.model_validate(policy)
     else:
         rules = policy if isinstance(policy, Policy) else Policy.load(policy)
-    judgement = judge(result, rules)
+    judgement = judge(result, rules, drift)
     if judgement.exit_code:
         reasons = "\n".join(clean(reason) for reason in judgement.reasons())
         raise AssertionError(f"{judgement.verdict}: {reasons}")

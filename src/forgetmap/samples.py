@@ -24,7 +24,7 @@ from forgetmap.errors import InputError
 from forgetmap.files import replacing, temporary_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 SCHEMA_VERSION = 1
 THRESHOLD = 0.5
@@ -314,12 +314,16 @@ class Samples:
 _DEFAULTS: dict[str, Any] = {"model": "unnamed", "task": "all", "repeat": 0, "metric": "score"}
 
 
-def batches(rows: Iterable[dict[str, Any]], size: int = 8192) -> Iterator[pa.RecordBatch]:
+BATCH_ROWS = 8192
+"""Rows held as Python objects before they become a batch."""
+
+
+def batches(rows: Iterable[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
     """Turn dictionaries into record batches; fills `correct` and `status` from the score."""
     held: list[dict[str, Any]] = []
     for row in rows:
         held.append(row)
-        if len(held) == size:
+        if len(held) == BATCH_ROWS:
             yield _batch(held)
             held = []
     if held:
@@ -331,26 +335,52 @@ def _batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
     try:
         table = pa.array(rows, _STRUCT)
     except UnicodeEncodeError:  # halves of characters, which Arrow cannot store
-        table = pa.array([_storable(row) for row in rows], _STRUCT)
-    columns = dict(zip(SCHEMA.names, table.flatten(), strict=True))
-    for name, default in _DEFAULTS.items():
-        columns[name] = pa.compute.fill_null(columns[name], default)
-    score = columns["score"]
-    none = pa.scalar(None, pa.float64())
-    columns["score"] = score = pa.compute.if_else(pa.compute.is_nan(score), none, score)
-    columns["correct"] = pa.compute.greater_equal(score, THRESHOLD)
-    told = pa.compute.if_else(pa.compute.is_null(score), "unscored", "ok")
-    columns["status"] = pa.compute.coalesce(columns["status"], told)
-    return pa.RecordBatch.from_arrays(list(columns.values()), schema=SCHEMA)
+        table = pa.array([_storable_row(row) for row in rows], _STRUCT)
+    return complete(dict(zip(SCHEMA.names, table.flatten(), strict=True)))
 
 
 _STRUCT = pa.struct([pa.field(column.name, column.type) for column in SCHEMA])
 
 
-def _storable(row: dict[str, Any]) -> dict[str, Any]:
+def complete(columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    """Make a batch of columns of equal length, among them the score.
+
+    Columns left out get their natural default; `correct` and `status` follow from the score.
+
+    Example:
+        >>> batch = complete({"score": pa.array([0.25, 1.0, None])})
+        >>> batch["correct"].to_pylist(), batch["status"].to_pylist()
+        ([False, True, None], ['ok', 'ok', 'unscored'])
+    """
+    rows = len(columns["score"])
+    full = {
+        column.name: columns[column.name] if column.name in columns else pa.nulls(rows, column.type)
+        for column in SCHEMA
+    }
+    for name, default in _DEFAULTS.items():
+        full[name] = pa.compute.fill_null(full[name], default)
+    score = full["score"]
+    none = pa.scalar(None, pa.float64())
+    full["score"] = score = pa.compute.if_else(pa.compute.is_nan(score), none, score)
+    full["correct"] = pa.compute.greater_equal(score, THRESHOLD)
+    told = pa.compute.if_else(pa.compute.is_null(score), "unscored", "ok")
+    full["status"] = pa.compute.coalesce(full["status"], told)
+    return pa.RecordBatch.from_arrays(list(full.values()), schema=SCHEMA)
+
+
+def storable(text: str) -> str:
+    """The text without halves of characters, which Arrow cannot store.
+
+    Example:
+        >>> storable("caf\\udce9")
+        'caf?'
+    """
+    return text.encode("utf-8", "replace").decode()
+
+
+def _storable_row(row: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-        for name, value in row.items()
+        name: storable(value) if isinstance(value, str) else value for name, value in row.items()
     }
 
 

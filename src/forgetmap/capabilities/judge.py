@@ -25,10 +25,11 @@ from urllib.parse import urlsplit
 import orjson
 
 from forgetmap.capabilities.items import Item, Value
-from forgetmap.capabilities.judge_client import Endpoint, Patience, Reply, RequestFailed
+from forgetmap.capabilities.judge_client import Endpoint, Reply
 from forgetmap.capabilities.judge_prompts import VERSION, Judgement, Question, Verdict, judgement
 from forgetmap.capabilities.scorers.text import check_lengths, optional
 from forgetmap.errors import InputError, WithheldError
+from forgetmap.http_client import Patience, RequestFailed
 
 KEY_VARIABLE = "FORGETMAP_JUDGE_KEY"
 """Environment variable with the endpoint's key. It has a name of its own, so that a key meant for

@@ -1,42 +1,20 @@
-"""Asking an OpenAI-compatible endpoint, and seeing what went wrong when no answer comes."""
+"""Asking an OpenAI-compatible endpoint for a verdict, in a given form where it can keep to one."""
 
 from __future__ import annotations
 
-import asyncio
-import email.utils
-import random
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from forgetmap.errors import InputError
+from forgetmap.http_client import AttemptFailed, Patience, RequestFailed, Response, post
 
 if TYPE_CHECKING:
     import httpx
 
 MOST_BYTES = 4 * 2**20
-"""Of a reply. A judge says little; a server that never stops sending must not fill the memory."""
-LONGEST_PAUSE = 60.0
-"""Seconds between two attempts at most, whatever the server asks for."""
-_PASSING = {408, 409, 425, 429, 500, 502, 503, 504, 529}
-"""HTTP codes that another attempt may get past."""
-_HOPELESS = {401: "not authorised", 403: "forbidden", 404: "no such model or address"}
-"""HTTP codes that every request would get: the run is wrong, not the item."""
-
-
-class RequestFailed(Exception):
-    """No reply after all attempts; the text says what the last one met."""
-
-
-class _AttemptFailed(Exception):
-    """One attempt failed; another may succeed, after the pause the server asks for, if it does."""
-
-    def __init__(self, reason: str, pause: float | None = None) -> None:
-        super().__init__(reason)
-        self.pause = pause
+"""Of a reply: a judge says little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +24,6 @@ class Reply:
     text: str
     tokens_in: int
     tokens_out: int
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long and how often a request is tried."""
-
-    attempts: int
-    timeout: float
-    """Seconds for one attempt as a whole, so that a trickle of bytes ends too."""
-    pause: float
-    """Seconds before the second attempt, doubled before each further one."""
 
 
 class Endpoint:
@@ -92,42 +59,25 @@ class Endpoint:
             RequestFailed: If none came; the reason is that of the last attempt.
             InputError: If no request can succeed: wrong key, address or model.
         """
-        reason = ""
-        for attempt in range(1, self._patience.attempts + 1):
-            try:
-                return await self._attempt(messages, schema)
-            except _AttemptFailed as failure:
-                reason = str(failure)
-                if attempt < self._patience.attempts:
-                    await asyncio.sleep(self._wait(attempt, failure.pause))
-        raise RequestFailed(f"{reason}, {self._patience.attempts} attempts")
-
-    def _wait(self, attempt: int, asked: float | None) -> float:
-        """Doubling pauses with jitter, so that many clients do not come back at one moment."""
-        backoff = self._patience.pause * float(2 ** (attempt - 1)) * random.uniform(0.5, 1.5)
-        return min(LONGEST_PAUSE, max(backoff, asked or 0.0))
+        return await self._patience.keep_trying(lambda: self._attempt(messages, schema))
 
     async def _attempt(
         self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any]
     ) -> Reply:
         structured = self._structured
-        status, headers, body = await self._post(self._payload(messages, schema, structured))
-        if structured and status in (400, 422):
+        response = await self._post(self._payload(messages, schema, structured))
+        if structured and response.status in (400, 422):
             # Either the server knows no structured output or the request itself is wrong: the same
             # request without it tells.
-            status, headers, body = await self._post(self._payload(messages, schema, False))
-            if status == 200:
+            response = await self._post(self._payload(messages, schema, False))
+            if response.status == 200:
                 self._structured = False
-        if status in _HOPELESS:
-            raise InputError(
-                f"judge {self._address}: HTTP {status}, {_HOPELESS[status]}; check URL, model and "
-                "the key in FORGETMAP_JUDGE_KEY"
-            )
-        if status in _PASSING:
-            raise _AttemptFailed(f"HTTP {status}", _retry_after(headers.get("retry-after")))
-        if status != 200:
-            raise RequestFailed(f"HTTP {status}")
-        return _reply(body)
+        response.check(
+            f"judge {self._address}", "check URL, model and the key in FORGETMAP_JUDGE_KEY"
+        )
+        if response.status != 200:
+            raise RequestFailed(f"HTTP {response.status}")
+        return _reply(response.body)
 
     def _payload(
         self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any], structured: bool
@@ -138,29 +88,15 @@ class Endpoint:
             payload["response_format"] = {"type": "json_schema", "json_schema": wanted}
         return orjson.dumps(payload)
 
-    async def _post(self, payload: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        import httpx
-
+    async def _post(self, payload: bytes) -> Response:
         self.requests += 1
-        body = bytearray()
-        try:
-            async with (
-                asyncio.timeout(self._patience.timeout),
-                self._client.stream("POST", self._address, content=payload) as response,
-            ):
-                async for part in response.aiter_bytes():
-                    body += part
-                    if len(body) > MOST_BYTES:
-                        raise RequestFailed(f"reply of more than {MOST_BYTES // 2**20} MiB")
-        except (TimeoutError, httpx.TimeoutException):
-            raise _AttemptFailed(f"no reply within {self._patience.timeout:g} s") from None
-        except httpx.ConnectError:
-            raise _AttemptFailed("cannot be reached") from None
-        except httpx.TransportError as error:
-            raise _AttemptFailed(f"connection broke ({type(error).__name__})") from None
-        except httpx.DecodingError:
-            raise _AttemptFailed("reply cannot be decoded") from None
-        return response.status_code, response.headers, bytes(body)
+        return await post(
+            self._client,
+            self._address,
+            payload,
+            timeout=self._patience.timeout,
+            most_bytes=MOST_BYTES,
+        )
 
 
 def _reply(body: bytes) -> Reply:
@@ -172,21 +108,7 @@ def _reply(body: bytes) -> Reply:
         usage = parsed.get("usage") or {}
         tokens = [usage.get(name) or 0 for name in ("prompt_tokens", "completion_tokens")]
     except (orjson.JSONDecodeError, KeyError, IndexError, TypeError, AttributeError):
-        raise _AttemptFailed("reply is no chat completion") from None
+        raise AttemptFailed("reply is no chat completion") from None
     if not all(isinstance(count, int) for count in tokens):
-        raise _AttemptFailed("reply is no chat completion")
+        raise AttemptFailed("reply is no chat completion")
     return Reply(text if isinstance(text, str) else "", *tokens)
-
-
-def _retry_after(header: str | None) -> float | None:
-    """Seconds to wait: the header holds a number or a date."""
-    if header is None:
-        return None
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
-        except ValueError:
-            return None
-    return min(max(0.0, seconds), LONGEST_PAUSE)  # in this order NaN becomes 0

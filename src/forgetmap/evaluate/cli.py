@@ -5,15 +5,22 @@ Only typer is imported at the top; each command imports what it needs, so that `
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forgetmap.cli_tools import Json, Quiet, Seed, check_outputs, clear_errors, write_json
+from forgetmap.cli_tools import (
+    Json,
+    Quiet,
+    Seed,
+    answer_bar,
+    batch_size,
+    check_outputs,
+    clear_errors,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from forgetmap.evaluate.models import Running
@@ -97,6 +104,9 @@ def evaluate(
 ) -> None:
     """Run a model over a suite of questions, or two and map them; a stopped run goes on.
 
+    Answers to a suite of capabilities (open-suite, captrack) are kept for `forgetmap score`; of two
+    models the drift is shown instead of the map.
+
     Examples:
 
       forgetmap eval runs/my-model --suite atlas --out runs/my-model-atlas
@@ -108,12 +118,12 @@ def evaluate(
     from forgetmap.evaluate.prompts import Asking
     from forgetmap.files import make_folder
 
-    with clear_errors(), _answers(quiet) as progress:
+    with clear_errors(), answer_bar(quiet) as progress:
         check_outputs([json], [])
         if bool(model) == bool(before or after) or bool(before) != bool(after):
             raise InputError("give one MODEL, or --before and --after")
         asking = Asking(shots, chat, system, letters, max_tokens, temperature, repeats, seed)
-        running = Running(dtype, device, _batch(batch))
+        running = Running(dtype, device, batch_size(batch))
         make_folder(out)
         options: dict[str, Any] = {
             "asking": asking,
@@ -182,6 +192,11 @@ def _one(
     if not quiet and str(json) != "-":
         typer.echo(_kept(done))
         terminal.print_log(summary, terminal.console())
+        if done.manifest:
+            typer.echo(
+                f"\nNot scored yet: forgetmap score {out}/responses.jsonl "
+                f"--manifest {done.manifest} --out {out}/scores.parquet"
+            )
 
 
 def _two(
@@ -196,14 +211,37 @@ def _two(
 ) -> None:
     from forgetmap import terminal
     from forgetmap.comparison import compare
-    from forgetmap.evaluate.run import compare_models
+    from forgetmap.evaluate.run import compare_models, load_suite
 
-    sides = compare_models(before, after, suite, out, spread=spread, **options)
+    loaded = load_suite(suite, options["asking"].seed)
+    sides = compare_models(before, after, loaded, out, spread=spread, **options)
+    if loaded.manifest:
+        _drift(loaded.manifest, out, json, quiet)
+        return
     result = compare(*sides, task_map=out / "after" / "tasks.csv")
     write_json(json, result.to_json())
     if not quiet and str(json) != "-":
         terminal.print_map(result, terminal.console())
         typer.echo(f"\nThe same again: forgetmap compare {out}/before {out}/after")
+
+
+def _drift(manifest: str, out: Path, json: Path | None, quiet: bool) -> None:
+    """Score the answers of both sides by what needs no judge, and compare them by capability."""
+    from forgetmap import terminal
+    from forgetmap.capabilities.drift import drift
+    from forgetmap.capabilities.score import score_responses
+    from forgetmap.capabilities.terminal import print_drift
+
+    scores = [out / side / "scores.parquet" for side in ("before", "after")]
+    for path in scores:
+        score_responses(path.with_name("responses.jsonl"), path, manifest=manifest)
+    result = drift(*scores, manifest=manifest)
+    write_json(json, result.to_json())
+    if not quiet and str(json) != "-":
+        print_drift(result, terminal.console())
+        typer.echo(
+            f"\nThe same again: forgetmap drift {scores[0]} {scores[1]} --manifest {manifest}"
+        )
 
 
 def _kept(done: Evaluation) -> str:
@@ -225,40 +263,3 @@ def _spread(
     from forgetmap.evaluate.executor import OnRay
 
     return lambda model: OnRay(model, running, chat, workers, address)
-
-
-def _batch(text: str) -> int | None:
-    from forgetmap.errors import InputError
-
-    if text == "auto":
-        return None
-    if not text.isascii() or not text.isdigit():
-        raise InputError(f"--batch {text}: must be a number or auto")
-    return int(text)
-
-
-@contextmanager
-def _answers(quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar with rate and time left on stderr, if somebody is there to see it."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda _done, _all: None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
-
-    class Rate(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            return Text(f"{task.speed:,.1f}/s" if task.speed else "")
-
-    columns = ("answers", BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        shown = bar.add_task("answers", total=None)
-        yield lambda done, total: bar.update(shown, completed=done, total=total)

@@ -1,16 +1,14 @@
 """A model behind an OpenAI-compatible address: vLLM, SGLang, the llama.cpp server.
 
-Many requests are under way at a time, but never more than asked for. What may pass (429, 5xx, a
-broken connection, silence) is tried again with growing pauses; what every request would meet (a
-wrong key, address or model) ends the run at once; what only this item meets (a prompt that is too
-long) becomes its status.
+Many requests are under way at a time, but never more than asked for. What may pass is tried again
+with growing pauses; what every request would meet (a wrong key, address or model) ends the run at
+once; what only this item meets (a prompt that is too long) becomes its status.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import random
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +16,7 @@ import orjson
 
 from forgetmap.errors import InputError
 from forgetmap.evaluate.models import Group, Reply, Running, extra_missing, plain_groups
-from forgetmap.readers.common import brief
+from forgetmap.http_client import AttemptFailed, Patience, RequestFailed, Response, post
 
 if TYPE_CHECKING:
     import httpx
@@ -30,21 +28,10 @@ ATTEMPTS = 6
 TIMEOUT = 600.0
 """Seconds for one attempt: a long answer on a busy server takes its time."""
 FIRST_PAUSE = 0.5
-LONGEST_PAUSE = 60.0
 _AT_A_TIME = 16
 _GROUP = 64
 _MOST_BYTES = 64 * 2**20
-_PASSING = {408, 409, 425, 429, 500, 502, 503, 504, 529}
-_HOPELESS = {401: "not authorised", 403: "forbidden", 404: "no such model or address"}
 _TOO_LONG = ("context length", "context_length", "maximum context", "too long", "context size")
-
-
-class _Passing(Exception):
-    """One attempt failed; another may succeed."""
-
-    def __init__(self, reason: str, pause: float = 0.0) -> None:
-        super().__init__(reason)
-        self.pause = pause
 
 
 class EndpointModel:
@@ -139,61 +126,33 @@ class EndpointModel:
         self, client: httpx.AsyncClient, path: str, asked: Mapping[str, Any]
     ) -> dict[str, Any] | Reply:
         """Ask until an answer comes; a Reply where this item can have none."""
-        reason = ""
-        for attempt in range(ATTEMPTS):
-            try:
-                return await self._attempt(client, path, orjson.dumps(asked))
-            except _Passing as failure:
-                reason = str(failure)
-                backoff = FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5)
-                if attempt + 1 < ATTEMPTS:
-                    await asyncio.sleep(min(LONGEST_PAUSE, max(backoff, failure.pause)))
-        raise InputError(
-            f"{self._url}: {reason}, {ATTEMPTS} attempts; finished answers are kept, run the same "
-            "command again"
-        )
+        url, payload = f"{self._url}/{path}", orjson.dumps(asked)
 
-    async def _attempt(
-        self, client: httpx.AsyncClient, path: str, asked: bytes
-    ) -> dict[str, Any] | Reply:
-        import httpx
-
-        try:
-            async with (
-                asyncio.timeout(TIMEOUT),
-                client.stream("POST", f"{self._url}/{path}", content=asked) as response,
-            ):
-                body = await _read(response)
-        except (TimeoutError, httpx.TimeoutException):
-            raise _Passing(f"no reply within {TIMEOUT:g} s") from None
-        except httpx.ConnectError:
-            raise _Passing("cannot be reached") from None
-        except (httpx.TransportError, httpx.DecodingError) as error:
-            raise _Passing(f"connection broke ({type(error).__name__})") from None
-        except httpx.InvalidURL as error:
-            raise InputError(f"{self._url}: is not an address ({brief(error)})") from error
-        return self._judge(response.status_code, response.headers, body)
-
-    def _judge(
-        self, status: int, headers: Mapping[str, str], body: bytes
-    ) -> dict[str, Any] | Reply:
-        if status in _PASSING:
-            raise _Passing(f"HTTP {status}", _seconds(headers.get("retry-after")))
-        if status in _HOPELESS:
-            raise InputError(
-                f"{self._url}: HTTP {status}, {_HOPELESS[status]}; check address, model and "
-                f"the key in {KEY_VARIABLE}"
+        async def attempt() -> dict[str, Any] | Reply:
+            return self._read(
+                await post(client, url, payload, timeout=TIMEOUT, most_bytes=_MOST_BYTES)
             )
-        said = body[:2000].decode("utf-8", "replace")
-        if status in (400, 413, 422) and any(words in said.lower() for words in _TOO_LONG):
-            return Reply("error", note="the prompt is longer than the model's context")
-        if status != 200:
-            raise InputError(f"{self._url}: HTTP {status} ({said[:120]})")
+
         try:
-            reply = orjson.loads(body)
+            return await Patience(ATTEMPTS, TIMEOUT, FIRST_PAUSE).keep_trying(attempt)
+        except RequestFailed as error:
+            raise InputError(
+                f"{self._url}: {error}; finished answers are kept, run the same command again"
+            ) from None
+
+    def _read(self, response: Response) -> dict[str, Any] | Reply:
+        response.check(self._url, f"check address, model and the key in {KEY_VARIABLE}")
+        said = response.body[:2000].decode("utf-8", "replace")
+        too_long = any(words in said.lower() for words in _TOO_LONG)
+        if response.status in (400, 413, 422) and too_long:
+            return Reply("error", note="the prompt is longer than the model's context")
+        if response.status != 200:
+            raise InputError(f"{self._url}: HTTP {response.status} ({said[:120]})")
+        try:
+            reply = orjson.loads(response.body)
             _ = reply["choices"][0]
         except (orjson.JSONDecodeError, KeyError, IndexError, TypeError):
-            raise _Passing("the reply is no completion") from None
+            raise AttemptFailed("the reply is no completion") from None
         return dict(reply)
 
 
@@ -221,19 +180,3 @@ def _likelihood(reply: Mapping[str, Any], start: int) -> tuple[float, int] | Non
     if not wanted or not all(isinstance(value, int | float) for value in wanted):
         return None
     return float(sum(wanted)), len(wanted)
-
-
-async def _read(response: httpx.Response) -> bytes:
-    body = bytearray()
-    async for part in response.aiter_bytes():
-        body += part
-        if len(body) > _MOST_BYTES:
-            raise InputError(f"a reply of more than {_MOST_BYTES // 2**20} MiB; is this a model?")
-    return bytes(body)
-
-
-def _seconds(header: str | None) -> float:
-    try:
-        return min(max(0.0, float(header or 0)), LONGEST_PAUSE)
-    except ValueError:
-        return 0.0

@@ -12,10 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import torch
-from transformers import DynamicCache
-
 if TYPE_CHECKING:
+    import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
@@ -69,6 +67,8 @@ class Writer:
 
     def write(self, openings: Sequence[Opening]) -> list[Written]:
         """Continue a batch of texts."""
+        import torch
+
         done: dict[int, Written] = {}
         rows = {
             place: _Row(opening, torch.Generator().manual_seed(opening.seed % 2**63))
@@ -79,6 +79,9 @@ class Writer:
         return [done[place] for place in range(len(openings))]
 
     def _decode(self, rows: dict[int, _Row], done: dict[int, Written]) -> None:
+        import torch
+        from transformers import DynamicCache
+
         tokens, seen = self._pad_left([row.opening.tokens for row in rows.values()])
         cache = DynamicCache()
         while rows:
@@ -137,6 +140,8 @@ class Writer:
         return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
 
     def _pad_left(self, texts: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
+        import torch
+
         width = max(map(len, texts))
         tokens = torch.full((len(texts), width), self._pad)
         seen = torch.zeros((len(texts), width), dtype=torch.long)
@@ -152,7 +157,7 @@ def _choose(logits: torch.Tensor, rows: Sequence[_Row]) -> list[int]:
     for place, row in enumerate(rows):
         if row.opening.temperature > 0:
             chances = (logits[place].float().cpu() / row.opening.temperature).softmax(0)
-            chosen[place] = int(torch.multinomial(chances, 1, generator=row.random))
+            chosen[place] = int(chances.multinomial(1, generator=row.random))
     return chosen
 
 

@@ -1,17 +1,15 @@
 """The packed scorer as a model class of lm-eval: any of its multiple-choice tasks profits.
 
-    python -c "import forgetmap.evaluate.lm_eval_model, lm_eval.__main__ as m; m.cli_evaluate()" \\
-        --model forgetmap --model_args pretrained=FOLDER,dtype=float32 --tasks arc_easy
-
-or in Python: `lm_eval.simple_evaluate(model=ForgetmapLM(pretrained=FOLDER), tasks=[...])`.
+In Python: `lm_eval.simple_evaluate(model=register()(pretrained=FOLDER), tasks=[...])`. After
+`register()` lm-eval knows the model as `forgetmap`, on its command line too.
 """
 
 from __future__ import annotations
 
-from lm_eval.api.registry import register_model
-from lm_eval.models.huggingface import HFLM
+from functools import cache
+from typing import Any
 
-from forgetmap.evaluate.scoring import Batch, Choice, PackedScorer, plan_batches
+from forgetmap.evaluate.scoring import Choice, PackedScorer, plan_batches
 
 _Encoded = tuple[tuple[str, str], list[int], list[int]]
 """As lm-eval passes it: the texts, the context's tokens, the option's tokens."""
@@ -19,44 +17,53 @@ _SAME_START = 24
 """Contexts that agree in so many tokens are taken for one task's, with one few-shot prefix."""
 
 
-@register_model("forgetmap")
-class ForgetmapLM(HFLM):  # type: ignore[misc]
-    """lm-eval's `hf` model, with options scored behind one context instead of one by one."""
+@cache
+def register() -> type[Any]:
+    """Tell lm-eval of the model `forgetmap`, and return its class.
 
-    def _loglikelihood_tokens(
-        self,
-        requests: list[_Encoded],
-        disable_tqdm: bool = False,
-        override_bs: int | None = None,
-    ) -> list[tuple[float, bool]]:
-        if not hasattr(self, "_packed"):
-            self._packed = PackedScorer(self.model)
-        if self.backend != "causal" or not self._packed.packs:
+    It is made here and not above, so that this module can be imported without lm-eval.
+    """
+    from lm_eval.api.registry import register_model
+    from lm_eval.models.huggingface import HFLM
+
+    class ForgetmapLM(HFLM):  # type: ignore[misc]
+        """lm-eval's `hf` model, with options scored behind one context instead of one by one."""
+
+        def _loglikelihood_tokens(
+            self,
+            requests: list[_Encoded],
+            disable_tqdm: bool = False,
+            override_bs: int | None = None,
+        ) -> list[tuple[float, bool]]:
+            if not hasattr(self, "_packed"):
+                self._packed = PackedScorer(self.model)
+            if self.backend == "causal" and self._packed.packs:
+                return _score(self, self._packed, requests)
             found: list[tuple[float, bool]] = super()._loglikelihood_tokens(
                 requests, disable_tqdm, override_bs
             )
             return found
-        scored: dict[int, tuple[float, bool]] = {}
-        for numbers, choices in _by_start(requests, self.max_length):
-            for batch in self._plan(choices):
-                results = self._packed.score([choices[item] for item in batch.items], batch.shared)
-                for item, options in zip(batch.items, results, strict=True):
-                    scored.update(
-                        (number, (float(option.log_likelihood), option.greedy))
-                        for number, option in zip(numbers[item], options, strict=True)
-                    )
-        answers = [scored[number] for number in range(len(requests))]
-        for (texts, _, _), answer in zip(requests, answers, strict=True):
-            if texts is not None:
-                self.cache_hook.add_partial("loglikelihood", texts, answer)
-        return answers
 
-    def _plan(self, choices: list[Choice]) -> list[Batch]:
-        return plan_batches(
-            choices,
-            device="cuda" if self.device.type == "cuda" else "cpu",
-            vocabulary=self.vocab_size,
-        )
+    found: type[Any] = register_model("forgetmap")(ForgetmapLM)
+    return found
+
+
+def _score(model: Any, scorer: PackedScorer, requests: list[_Encoded]) -> list[tuple[float, bool]]:
+    device = "cuda" if model.device.type == "cuda" else "cpu"
+    scored: dict[int, tuple[float, bool]] = {}
+    for numbers, choices in _by_start(requests, model.max_length):
+        for batch in plan_batches(choices, device=device, vocabulary=model.vocab_size):
+            results = scorer.score([choices[item] for item in batch.items], batch.shared)
+            for item, options in zip(batch.items, results, strict=True):
+                scored.update(
+                    (number, (option.log_likelihood, option.greedy))
+                    for number, option in zip(numbers[item], options, strict=True)
+                )
+    answers = [scored[number] for number in range(len(requests))]
+    for (texts, _, _), answer in zip(requests, answers, strict=True):
+        if texts is not None:
+            model.cache_hook.add_partial("loglikelihood", texts, answer)
+    return answers
 
 
 def _by_start(requests: list[_Encoded], longest: int) -> list[tuple[list[list[int]], list[Choice]]]:

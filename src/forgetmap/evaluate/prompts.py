@@ -9,6 +9,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forgetmap.errors import InputError
+from forgetmap.evaluate.questions import UNSCORED
 from forgetmap.samples import content_hash
 
 if TYPE_CHECKING:
@@ -120,13 +121,14 @@ def make_request(task: Task, question: Question, how: Asking, seed: int = 0) -> 
         # A chat's turn begins with the answer itself; plain text needs a space before it.
         space = "" if how.chat else " "
         return Request(prompt, tuple(space + choice for choice in question.choices))
+    check = partial(_is_complete, as_written(task, lettered), question.choices)
     return Request(
         prompt,
         max_tokens=how.max_tokens or task.max_tokens,
         stop=task.stop,
         temperature=how.temperature,
         seed=seed if how.temperature else 0,
-        is_complete=partial(_is_complete, as_written(task, lettered), question.choices),
+        is_complete=None if task.scorer == UNSCORED else check,
         form=_written_scorer(task, lettered),
     )
 
@@ -148,6 +150,7 @@ def _prompt(task: Task, question: Question, how: Asking, lettered: bool) -> Prom
         (_ask(task, example, lettered), _solution(example, lettered))
         for example in task.examples[: how.shots]
     ]
+    turns += question.earlier
     last = _ask(task, question, lettered)
     if not how.chat:
         solved = [f"{asked} {answer}" for asked, answer in turns]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from forgetmap.samples import content_hash
+
+UNSCORED = "unscored"
+"""Scorer of a task whose answers are written down for `forgetmap score`, not scored by the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,10 @@ class Question:
     """Difficulty, where the task has several."""
     source: str = ""
     """Where the fact comes from, for people to read."""
+    earlier: tuple[tuple[str, str], ...] = ()
+    """Turns of the conversation before the prompt: what was asked, what was answered."""
+    row: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What `forgetmap score` wants to see beside the answer, where the run does not score it."""
 
     @property
     def gold(self) -> int:
@@ -43,7 +51,8 @@ class Question:
     @property
     def item(self) -> int:
         """Identity by content."""
-        return content_hash(self.prompt, list(self.choices), self.target)
+        said = [list(turn) for turn in self.earlier]
+        return content_hash(self.prompt, list(self.choices), self.target, *said)
 
 
 @dataclass(frozen=True)
@@ -59,7 +68,7 @@ class Task:
     examples: tuple[Question, ...] = ()
     """Solved before the question is asked, where a run wants few-shot examples."""
     scorer: str = "exact"
-    """For open answers: exact, number, letter, contains, or a name the suite explains."""
+    """For open answers: exact, number, letter, contains, UNSCORED, or what the suite explains."""
     max_tokens: int = 64
     stop: tuple[str, ...] = ("\n\n",)
     licence: str = ""
@@ -72,3 +81,7 @@ class Suite:
     name: str
     version: str
     tasks: tuple[Task, ...] = field(default_factory=tuple)
+    seed: int | None = None
+    """With which its items were drawn, where any are."""
+    manifest: str = ""
+    """Capabilities by which `forgetmap score` scores the answers, where the run does not."""

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from forgetmap.errors import InputError
 from forgetmap.evaluate.answers import extract, is_right
 from forgetmap.evaluate.convert import file_hash
 from forgetmap.evaluate.prompts import Prompt, as_written
-from forgetmap.files import write_text
+from forgetmap.evaluate.questions import UNSCORED
+from forgetmap.files import replacing, write_text
+from forgetmap.readers.captrack import ANSWER
 from forgetmap.readers.common import read_json
 from forgetmap.samples import Meta, Samples, content_hash, wording_hash
 from forgetmap.taskmap import UNMAPPED
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 
 SAMPLES = "samples.parquet"
 TASKS = "tasks.csv"
+RESPONSES = "responses.jsonl"
+"""Answers for `forgetmap score`, of a suite that the run does not score itself."""
 MANIFEST = "manifest.json"
 FORMAT = "forgetmap-evaluation"
 SCHEMA_VERSION = 1
@@ -62,11 +68,15 @@ def rows(model: str, run: str, asked: Asked, reply: dict[str, Any]) -> Iterator[
         "target": question.target,
         "k": len(question.choices) or None,
     }
+    is_scored = asked.task.scorer != UNSCORED
     if reply["status"] != "ok":
-        metrics = ("acc", "acc_norm") if asked.request.options else ("exact_match",)
+        written = ("exact_match",) if is_scored else (ANSWER,)
+        metrics = ("acc", "acc_norm") if asked.request.options else written
         yield from ({**row, "metric": metric, "status": "error"} for metric in metrics)
     elif asked.request.options:
         yield from _pick_rows(row, question, reply["likelihoods"])
+    elif not is_scored:
+        yield {**row, "metric": ANSWER, "response": reply["text"], "status": "unscored"}
     else:
         yield {**row, **_text_row(asked, str(reply["text"]), bool(reply["finished"]))}
 
@@ -94,10 +104,10 @@ def _pick_rows(
 
 def _text_row(asked: Asked, text: str, finished: bool) -> dict[str, Any]:
     task = as_written(asked.task, lettered=bool(asked.question.choices))
-    answer, _ = extract(task, text, asked.question.choices)
+    answer, status = extract(task, text, asked.question.choices)
     row: dict[str, Any] = {"metric": "exact_match", "response": text, "answer": answer}
     if answer is None:
-        return {**row, "score": 0.0, "status": "no_answer" if finished else "truncated"}
+        return {**row, "score": 0.0, "status": status if finished else "truncated"}
     return {**row, "score": float(is_right(task, asked.question, answer))}
 
 
@@ -126,6 +136,23 @@ def write_results(
     }
     write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
     return Samples.read(folder / SAMPLES)
+
+
+def write_responses(
+    folder: Path, model: str, answered: Iterable[tuple[Asked, dict[str, Any]]]
+) -> None:
+    """Write answers beside their items, as `forgetmap score` reads them; what failed is left out.
+
+    Args:
+        folder: The output folder.
+        model: The model's name.
+        answered: Requests with their replies.
+    """
+    with replacing(folder / RESPONSES) as temporary, temporary.open("wb") as file:
+        for asked, reply in answered:
+            if reply["status"] == "ok":
+                row = {"model": model, **asked.question.row, ANSWER: reply["text"]}
+                file.write(orjson.dumps(row) + b"\n")
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:

@@ -14,7 +14,14 @@ from forgetmap.evaluate.executor import Job, Work
 from forgetmap.evaluate.models import Running, open_model
 from forgetmap.evaluate.prompts import Asking, describe, is_scored, make_request
 from forgetmap.evaluate.questions import Suite
-from forgetmap.evaluate.results import MANIFEST, Asked, read_manifest, rows, write_results
+from forgetmap.evaluate.results import (
+    MANIFEST,
+    Asked,
+    read_manifest,
+    rows,
+    write_responses,
+    write_results,
+)
 from forgetmap.evaluate.store import Store
 from forgetmap.readers.common import some
 from forgetmap.samples import Meta, content_hash
@@ -37,6 +44,8 @@ class Evaluation:
     """Requests of the suite."""
     evaluated: int
     """Of these, how many this run had to put to the model; the others were found finished."""
+    manifest: str = ""
+    """By which `forgetmap score` scores the answers, where the run did not."""
 
 
 def evaluate(
@@ -76,7 +85,7 @@ def evaluate(
     asking, out = asking or Asking(), Path(out)
     if limit is not None and limit < 1:
         raise InputError(f"--limit {limit}: must be at least 1")
-    chosen = _load(suite, tasks)
+    chosen = _only(load_suite(suite, asking.seed), tasks)
     if isinstance(model, str):
         model = open_model(model, running, chat=asking.chat)
     asked = [one for task in chosen.tasks for one in _ask(task, asking, model, limit)]
@@ -96,18 +105,32 @@ def evaluate(
             "fingerprint": model.fingerprint,
             "suite": chosen.name,
             "suite_version": chosen.version,
+            "suite_seed": chosen.seed,
+            "seed": asking.seed,
             "requests": len(asked),
             "settings": meta.settings[model.name],
         }
+        if chosen.manifest:
+            write_responses(out, model.name, ((one, store[one.key]) for one in asked))
         samples = write_results(out, found, meta, chosen, about)
-    return Evaluation(out, samples, len(asked), len(open_keys))
+    return Evaluation(out, samples, len(asked), len(open_keys), chosen.manifest)
 
 
-def _load(suite: str | Path | Suite, tasks: Sequence[str]) -> Suite:
-    if not isinstance(suite, Suite):
-        from forgetmap.evaluate import suites
+def load_suite(suite: str | Path | Suite, seed: int = 0) -> Suite:
+    """Load a suite by name, unless it is loaded already.
 
-        suite = suites.load(suite)
+    Example:
+        >>> load_suite("open-suite", seed=7).seed
+        7
+    """
+    if isinstance(suite, Suite):
+        return suite
+    from forgetmap.evaluate import suites
+
+    return suites.load(suite, seed)
+
+
+def _only(suite: Suite, tasks: Sequence[str]) -> Suite:
     if not tasks:
         return suite
     kept = tuple(
@@ -207,6 +230,7 @@ def _meta(
         **model.settings,
         "limit": limit,
         "suite": f"{suite.name} {suite.version}",
+        "suite seed": suite.seed,
         "harness version": __version__,
     }
     warnings = list(model.warnings)
@@ -245,14 +269,11 @@ def compare_models(
         spread: What puts jobs to a model, by the model's name.
         options: As for `evaluate`.
     """
-    from forgetmap.evaluate.describe import suspicions
-
     asking = asking or Asking()
-    loaded = suite if isinstance(suite, Suite) else _load(suite, ())
+    loaded = load_suite(suite, asking.seed)
     sides = []
     for model, side, seed in ((before, "before", asking.seed), (after, "after", asking.seed + 1)):
         how = dataclasses.replace(asking, seed=seed)
         done = evaluate(model, loaded, Path(out) / side, asking=how, work=spread(model), **options)
         sides.append(done.samples)
-    sides[1].meta.warnings += suspicions(*sides)
     return sides[0], sides[1]

@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import torch
-from transformers import DynamicCache
-
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    import torch
+    from transformers import DynamicCache, PreTrainedModel
 
 SELF_CHECK_TOLERANCE = 1e-3
 """Packed and plain scores of a probe differ by less in float32, where a model can be packed."""
@@ -84,7 +82,7 @@ def plan_batches(
     Example:
         >>> ask = [Choice((1, 2, 3, 4, 5), ((6,), (7, 8))), Choice((1, 2, 3, 4, 9, 9), ((6,),))]
         >>> plan_batches(ask, device="cpu", vocabulary=100)
-        [Batch(items=(1, 0), shared=4)]
+        [Batch(items=(0, 1), shared=4)]
     """
     shared = _common_beginning(choices)
     order = sorted(range(len(choices)), key=lambda place: _shape(choices[place]), reverse=True)
@@ -149,6 +147,8 @@ class PackedScorer:
 
     def score(self, choices: Sequence[Choice], shared: int = 0) -> list[list[Scored]]:
         """Score a batch; the first `shared` tokens of all contexts must be the same."""
+        import torch
+
         if not self.packs:
             return self._score_plainly(choices)
         with torch.inference_mode():
@@ -166,7 +166,7 @@ class PackedScorer:
             use_cache=cache is not None,
             **keep,
         ).logits[:, -(rows.options + 1) :]
-        return _pick(logits.float(), choices)
+        return _pick(logits, choices)
 
     def _mask(self, rows: _Rows) -> Any:
         """The mask in the form that the model's layers want: one, or one for each kind of layer."""
@@ -174,12 +174,17 @@ class PackedScorer:
         return masks.get("", masks)
 
     def _as_bias(self, rows: _Rows, window: int | None) -> torch.Tensor:
+        import torch
+
         seen = rows.seen if window is None else rows.seen & rows.within(window)
         dtype = self._model.dtype
         bias = torch.zeros(seen.shape, dtype=dtype, device=self._device)
         return bias.masked_fill_(~seen, torch.finfo(dtype).min)[:, None]
 
     def _shared_cache(self, tokens: tuple[int, ...], rows: int) -> DynamicCache:
+        import torch
+        from transformers import DynamicCache
+
         if self._kept is None or self._kept[0] != tokens:
             fresh = DynamicCache()
             ids = torch.tensor([tokens], device=self._device)
@@ -195,6 +200,8 @@ class PackedScorer:
 
     def _score_plainly(self, choices: Sequence[Choice]) -> list[list[Scored]]:
         """One row per option, padded on the right: works for every causal model."""
+        import torch
+
         pairs = [(choice.context, option) for choice in choices for option in choice.options]
         width = max(len(context) + len(option) - 1 for context, option in pairs)
         tokens = torch.full((len(pairs), width), self._pad)
@@ -208,13 +215,15 @@ class PackedScorer:
                 input_ids=tokens.to(self._device), attention_mask=seen.to(self._device)
             ).logits
             found = iter(
-                _one(logits[row, len(context) - 1 :][: len(option)].float(), option)
+                _one(logits[row, len(context) - 1 :][: len(option)], option)
                 for row, (context, option) in enumerate(pairs)
             )
             return [[next(found) for _ in choice.options] for choice in choices]
 
     def _can_pack(self) -> bool:
         """Score a probe both ways: without plain attention and positions nothing can be packed."""
+        import torch
+
         some = tuple(range(3, 15))
         probe = [Choice(some, ((5, 6, 7), (8, 9))), Choice((*some[:6], 20), ((4, 4), (6,)))]
         try:
@@ -248,6 +257,8 @@ class _Rows:
 
     @classmethod
     def pack(cls, choices: Sequence[Choice], shared: int, pad: int, device: torch.device) -> _Rows:
+        import torch
+
         before = max(len(choice.context) for choice in choices) - shared
         behind = max(choice.fed for choice in choices)
         tokens, positions, group = [], [], []
@@ -271,6 +282,8 @@ class _Rows:
 
     def within(self, window: int) -> torch.Tensor:
         """Which keys are near enough for layers that look back `window` positions only."""
+        import torch
+
         shared = self.seen.shape[2] - self.tokens.shape[1]
         first = torch.arange(shared, device=self.tokens.device).expand(len(self.tokens), shared)
         keys = torch.cat([first, self.positions], 1)
@@ -278,6 +291,8 @@ class _Rows:
 
 
 def _visible(group: torch.Tensor, shared: int) -> torch.Tensor:
+    import torch
+
     rows, width = group.shape
     query, key = group[:, :, None], group[:, None, :]
     earlier = torch.ones(width, width, dtype=torch.bool, device=group.device).tril()
@@ -297,8 +312,21 @@ def _windows(config: Any) -> dict[str, int | None]:
     return {kind: window if kind == "sliding_attention" else None for kind in sorted(kinds)}
 
 
+def _log_softmax(logits: torch.Tensor) -> torch.Tensor:
+    """In float32 at least; half precision is too coarse for a sum over the vocabulary.
+
+    On a processor torch's float32 log-softmax is off by about 2e-5 for each token, always to the
+    same side. lm-eval takes it, and so its numbers are met only by taking it too.
+    """
+    import torch
+
+    return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
+
+
 def _pick(logits: torch.Tensor, choices: Sequence[Choice]) -> list[list[Scored]]:
     """Read the options' tokens off the logits; their first column belongs to the context's end."""
+    import torch
+
     rows: list[int] = []
     columns: list[int] = []
     tokens: list[int] = []
@@ -311,7 +339,7 @@ def _pick(logits: torch.Tensor, choices: Sequence[Choice]) -> list[list[Scored]]
             column += len(option) - 1
     where = torch.tensor([rows, columns], device=logits.device).unbind()
     wanted = torch.tensor(tokens, device=logits.device)
-    chosen = (logits[(*where, wanted)] - logits.logsumexp(-1)[where]).tolist()
+    chosen = _log_softmax(logits)[(*where, wanted)].tolist()
     greedy = (logits.argmax(-1)[where] == wanted).tolist()
     found, start = [], 0
     for choice in choices:
@@ -324,6 +352,8 @@ def _pick(logits: torch.Tensor, choices: Sequence[Choice]) -> list[list[Scored]]
 
 
 def _one(logits: torch.Tensor, option: tuple[int, ...]) -> Scored:
+    import torch
+
     wanted = torch.tensor(option, device=logits.device)
-    chosen = logits.gather(1, wanted[:, None])[:, 0] - logits.logsumexp(1)
-    return Scored(float(chosen.sum()), bool((logits.argmax(1) == wanted).all()))
+    chosen = _log_softmax(logits).gather(1, wanted[:, None])[:, 0].tolist()
+    return Scored(sum(chosen), bool((logits.argmax(1) == wanted).all()))

@@ -14,6 +14,7 @@ import orjson
 
 from forgetmap.errors import InputError
 from forgetmap.files import lines, open_binary
+from forgetmap.samples import storable
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
@@ -114,7 +115,7 @@ def _cannot_read(error: OSError) -> None:
 
 def file_name(path: Path) -> str:
     """The name of a file as text that can be stored, whatever bytes it is made of."""
-    return path.name.encode("utf-8", "replace").decode()
+    return storable(path.name)
 
 
 def some(names: Iterable[object], most: int = 6) -> str:

@@ -7,6 +7,7 @@ does not grow with the number of items. Draws of tasks add up to draws of catego
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -131,6 +132,7 @@ def _quantiles(draws: Floats, low: float, high: float) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
+@lru_cache(maxsize=4096)
 def widened(level: float, units: float, pseudo_units: float = 0.0) -> float:
     """The level that makes percentiles of draws as wide as Student's t would be.
 
@@ -156,14 +158,17 @@ def bca(
     out, `weights` how many such units there are. The level is `widened`, which matters where the
     units are few (clusters).
     """
-    spread = np.average(without, weights=weights) - without
+    spread = (weights * without).sum() / weights.sum() - without
     square = float((weights * spread**2).sum())
     if not square > 0:
         return percentiles(draws, level)
+    wider = widened(level, float(weights.sum()))
+    if wider >= 1:  # of two units next to nothing is known: all that was drawn
+        return percentiles(draws, 1.0)
     lean = float((weights * spread**3).sum()) / (6 * square**1.5)
     below = (np.count_nonzero(draws < point) + np.count_nonzero(draws <= point)) / 2 / len(draws)
-    shift = float(np.clip(special.ndtri(below), -1, 1))
-    wide = float(special.ndtri((1 + widened(level, float(weights.sum()))) / 2))
+    shift = min(max(float(special.ndtri(below)), -1.0), 1.0)
+    wide = float(special.ndtri((1 + wider) / 2))
     ends = shift + np.array([-wide, wide])
     low, high = special.ndtr(shift + ends / (1 - lean * ends))
     return _quantiles(draws, float(low), float(high))

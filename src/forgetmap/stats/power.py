@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+
 from scipy import special
 
 
@@ -23,10 +24,12 @@ def minimum_detectable_effect(
         return 1.0
     z_alpha, z_power = float(special.ndtri(1 - alpha / 2)), float(special.ndtri(power))
 
+    root = math.sqrt(n)
+
     def shortfall(effect: float) -> float:
         spread = max(mean_square, effect)
-        needed = z_alpha * np.sqrt(spread) + z_power * np.sqrt(max(spread - effect**2, 0.0))
-        return float(effect * np.sqrt(n) - needed)
+        needed = z_alpha * math.sqrt(spread) + z_power * math.sqrt(max(spread - effect**2, 0.0))
+        return effect * root - needed
 
     if shortfall(1.0) < 0:
         return 1.0

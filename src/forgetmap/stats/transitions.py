@@ -12,12 +12,13 @@ p(1-p) S/(S-1). Sums are kept apart by k, the number of options.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 N, FORGET, GAIN, BEFORE, AFTER, BOTH_WRONG = range(6)
 NOISE_BEFORE, NOISY_BEFORE, NOISE_AFTER, NOISY_AFTER = range(6, 10)
 FEATURES = 10
+_NOISY = (NOISY_BEFORE, NOISY_AFTER)
 _NOISE_SHARE = 0.9
 """`excess` needs a noise estimate for at least this share of the items."""
 
@@ -99,12 +101,13 @@ def estimate(sums: Sums) -> Estimates:
     noise = _noise(total, NOISE_BEFORE, NOISY_BEFORE), _noise(total, NOISE_AFTER, NOISY_AFTER)
     floor = (noise[0] + noise[1]) / 2
     rho = persistence(sums)
+    means = _means(sums)
     return Estimates(
         n=n,
         accuracy=(a, b),
         raw=raw,
-        paper=_over_k(sums, _paper),
-        ceiling=_over_k(sums, _ceiling),
+        paper=_over_k(means, _paper),
+        ceiling=_over_k(means, _ceiling),
         latent=(raw[0] * np.nan, raw[1] * np.nan) if np.isnan(rho).all() else latent(sums, rho),
         excess=(raw[0] - floor, raw[1] - floor),
         both_wrong=total[BOTH_WRONG] / n,
@@ -115,20 +118,33 @@ def estimate(sums: Sums) -> Estimates:
 
 def _noise(total: Floats, noise: int, noisy: int) -> Floats:
     items = total[noisy]
+    if not items.any():  # no repeats: the usual case, and quick
+        return np.full(np.shape(items), np.nan)
     enough = (items >= _NOISE_SHARE * total[N]) & (items > 0)
     return np.where(enough, total[noise] / np.where(enough, items, 1), np.nan)
 
 
-def _over_k(sums: Sums, rule) -> tuple[Floats, Floats]:  # type: ignore[no-untyped-def]
+def _means(sums: Sums) -> dict[float, tuple[Floats, Floats]]:
+    """Per k the item count, and the mean of every feature up to `BOTH_WRONG`."""
+    return {
+        k: (part[N], part[: BOTH_WRONG + 1] / np.where(part[N] > 0, part[N], 1))
+        for k, part in sums.items()
+    }
+
+
+def _over_k(
+    means: Mapping[float, tuple[Floats, Floats]],
+    rule: Callable[[float, Floats], tuple[Floats, Floats]],
+) -> tuple[Floats, Floats]:
     """Apply a rule per k and combine by item count; undefined where no item has options."""
-    n = sum(part[N] for part in sums.values())
-    if all(np.isinf(k) for k in sums):
+    n = np.asarray(sum(count for count, _ in means.values()))
+    if all(math.isinf(k) for k in means):
         undefined = np.full(np.shape(n), np.nan)
         return undefined, undefined
     forgetting, transfer = np.zeros(np.shape(n)), np.zeros(np.shape(n))
-    for k, part in sums.items():
-        one, other = rule(1 / k, part / np.where(part[N] > 0, part[N], 1))
-        forgetting, transfer = forgetting + part[N] * one, transfer + part[N] * other
+    for k, (count, mean) in means.items():
+        one, other = rule(1 / k, mean)
+        forgetting, transfer = forgetting + count * one, transfer + count * other
     return forgetting / n, transfer / n
 
 
@@ -160,7 +176,7 @@ def latent(sums: Sums, rho: ArrayLike = 0.0) -> tuple[Floats, Floats]:
         lucky = guessed_twice * (1 - persist) * g * (1 - g)
         return (mean[FORGET] - lucky) / (1 - g), (mean[GAIN] - lucky) / (1 - g)
 
-    return _over_k(sums, rule)
+    return _over_k(_means(sums), rule)
 
 
 def guessing_bounds(sums: Sums) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
@@ -183,6 +199,8 @@ def persistence(sums: Sums) -> Floats:
     it is cut to [0, 1]. NaN without repeats or options.
     """
     shape = np.shape(next(iter(sums.values())))[1:]
+    if not all(any(part[noisy].any() for part in sums.values()) for noisy in _NOISY):
+        return np.full(shape, np.nan)
     flips, possible = np.zeros(shape), np.zeros(shape)
     for k, part in sums.items():
         if np.isinf(k):

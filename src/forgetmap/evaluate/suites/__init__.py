@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from forgetmap.errors import InputError
 from forgetmap.evaluate.questions import Suite
 
-NAMES = ("atlas", "openai-evals", "reasoning-gym", "post-forget", "lm-eval")
+NAMES = (
+    *("atlas", "openai-evals", "reasoning-gym", "post-forget", "open-suite", "captrack"),
+    "lm-eval",
+)
+_DRAWN = ("atlas", "reasoning-gym", "post-forget", "open-suite")
+"""Suites whose items, or their order, depend on the seed."""
 
 
 def load(source: str | Path, seed: int = 0) -> Suite:
@@ -16,7 +22,8 @@ def load(source: str | Path, seed: int = 0) -> Suite:
     Args:
         source: `atlas`; `openai-evals` or `openai-evals:WHEEL`; `reasoning-gym`; `post-forget`,
             `post-forget:FOLDER`, `post-forget:published` or `post-forget:published-base`;
-            `lm-eval:TASK,GROUP` or `lm-eval:TASK@FOLDER`; or the path of a `.jsonl` or `.yaml`.
+            `open-suite`; `captrack` or `captrack:FOLDER`; `lm-eval:TASK,GROUP` or
+            `lm-eval:TASK@FOLDER`; or the path of a `.jsonl` or `.yaml`.
         seed: Draws what a suite draws: options, their order, generated items.
 
     Example:
@@ -28,6 +35,11 @@ def load(source: str | Path, seed: int = 0) -> Suite:
         ('mine', ['4'])
     """
     name, _, argument = str(source).partition(":")
+    suite = _load(source, name, argument, seed)
+    return replace(suite, seed=seed) if name in _DRAWN else suite
+
+
+def _load(source: str | Path, name: str, argument: str, seed: int) -> Suite:
     if name == "atlas" and not argument:
         from forgetmap.evaluate.suites import atlas
 
@@ -44,6 +56,10 @@ def load(source: str | Path, seed: int = 0) -> Suite:
         from forgetmap.evaluate.suites import post_forget
 
         return post_forget.load(argument, seed)
+    if name == "captrack" or (name == "open-suite" and not argument):
+        from forgetmap.evaluate.suites import capabilities
+
+        return capabilities.load(name, argument, seed)
     if name == "lm-eval" and argument:
         from forgetmap.evaluate.suites import lm_eval
 

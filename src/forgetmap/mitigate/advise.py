@@ -1,0 +1,565 @@
+"""What to try next, and why: rules on a map, on drift by capability, on a lineage.
+
+Each rule is a small function that looks at the evidence and speaks or stays silent. Rules come in
+turns: while two runs are not comparable, or the answer is not clear, none says how to train; while
+most losses are a matter of form, none says that knowledge should be replayed. So no two pieces of
+advice contradict each other. None of it is a promise.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+import forgetmap
+from forgetmap.capabilities.drift_result import Drift, GroupDrift
+from forgetmap.lineage.result import Lineage, WorstStage, interval
+from forgetmap.map import Cell, ForgettingMap, percent
+from forgetmap.terminal import clean
+
+Turn = Literal["trust", "form", "train", "watch"]
+TURNS: tuple[Turn, ...] = ("trust", "form", "train", "watch")
+"""Can the numbers be trusted; is it form rather than knowledge; how to train; what to watch."""
+
+_FORM = ("format", "truncated", "degenerate", "refused", "language", "unparsed")
+"""Causes that say how the model answered, not what it knows."""
+_MOST = 0.5
+_PAIRED = 0.9
+_SMALL = 0.05
+"""Forgetting below this is small; what counts as small is a choice, not a result."""
+_CONCENTRATED = 1.5
+"""A group is hit hard if it lost so many times its share of the items."""
+_REPEATS = 5
+THEORY = "theory lab, two-mode picture: "
+
+
+class Advice(BaseModel):
+    """One thing to try."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rule: str
+    turn: Turn
+    title: str
+    why: str
+    """With the numbers of this map."""
+    what_to_do: str
+    expected: str
+    rests_on: str
+
+
+class AdviceList(BaseModel):
+    """All advice on a map, the most pressing first: the public JSON contract."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: int = 1
+    forgetmap_version: str = forgetmap.__version__
+    before: str
+    after: str
+    headline: str
+    advice: list[Advice]
+
+    def to_json(self) -> str:
+        """The list as JSON."""
+        return self.model_dump_json(indent=2)
+
+
+class Group(NamedTuple):
+    """A category (a task, without a task map)."""
+
+    name: str
+    cell: Cell
+    lost_share: float
+    """Of what was forgotten, by the headline estimator."""
+    item_share: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known; the properties are what several rules ask."""
+
+    map: ForgettingMap
+    drift: Drift | None = None
+    lineage: Lineage | None = None
+    folder: str = "MAP"
+    """What to call the saved comparison in a command."""
+
+    @property
+    def total(self) -> Cell:
+        """All items together."""
+        return self.map.total
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """Categories, or tasks where there are none, those that lost most first."""
+        return _groups(self.map.categories or self.map.tasks)
+
+    @property
+    def comparable(self) -> bool:
+        """The runs differ in nothing but the weights, as far as the logs tell."""
+        return not self.map.confounds
+
+    @property
+    def covered(self) -> bool:
+        """Most items of the larger log were compared."""
+        told = self.map.coverage
+        return told.matched >= _PAIRED * max(told.items_before, told.items_after)
+
+    @cached_property
+    def hit(self) -> list[Group]:
+        """Groups that surely forgot."""
+        return [group for group in self.groups if group.cell.verdict.forgetting == "forgot"]
+
+    @property
+    def forgot(self) -> bool:
+        """A loss is beyond doubt and beyond the margin, in all items or in a group."""
+        return self.total.verdict.forgetting == "forgot" or bool(self.hit)
+
+    @property
+    def kept(self) -> bool:
+        """Nothing that matters was lost, beyond doubt."""
+        verdict = self.total.verdict
+        return not self.forgot and verdict.forgetting == "kept" and verdict.net != "worse"
+
+    @property
+    def by_form(self) -> float | None:
+        """Share of the losses that are a matter of form; None where causes are not known."""
+        causes = self.total.causes
+        if not causes or not (lost := sum(causes.values())):
+            return None
+        return sum(causes.get(name, 0) for name in _FORM) / lost
+
+    @property
+    def mend(self) -> bool:
+        """Time to speak of training: comparable runs, a clear loss, not mostly of form."""
+        return self.comparable and self.forgot and (self.by_form or 0.0) < _MOST
+
+    @property
+    def hinge(self) -> str | None:
+        """The task without which forgetting would be half as much, or less than that."""
+        cell = self.total
+        if cell.influence is None or abs(cell.influence.change) <= abs(cell.forgot.value) / 2:
+            return None
+        return cell.influence.task
+
+    @cached_property
+    def concentrated(self) -> list[Group]:
+        """Groups that surely forgot, and much more than their share of the items."""
+        found = [one for one in self.hit if one.lost_share >= _CONCENTRATED * one.item_share]
+        tasks = [one for one in _groups(self.map.tasks) if one.name == self.hinge]
+        return found or [one for one in tasks if one.cell.verdict.forgetting == "forgot"]
+
+    @property
+    def spread(self) -> bool:
+        """No group and no task stands out."""
+        return not self.concentrated and self.hinge is None
+
+    @property
+    def behaviour(self) -> list[GroupDrift]:
+        """Groups of default behaviour and protocol that surely drifted."""
+        return self._drifted({"WILL", "HOW"})
+
+    @property
+    def ability(self) -> list[GroupDrift]:
+        """Groups of ability that surely got worse."""
+        return [group for group in self._drifted({"CAN"}) if group.verdict == "worse"]
+
+    def _drifted(self, names: set[str]) -> list[GroupDrift]:
+        groups = self.drift.groups if self.drift else []
+        steady = ("equivalent", "undecided", "better")
+        return [one for one in groups if one.name in names and one.verdict not in steady]
+
+
+def _groups(cells: Mapping[str, Cell]) -> list[Group]:
+    lost = {name: max(cell.forgot.value, 0.0) * cell.n for name, cell in cells.items()}
+    everything, items = sum(lost.values()), sum(cell.n for cell in cells.values())
+    found = [
+        Group(name, cell, lost[name] / everything if everything else 0.0, cell.n / items)
+        for name, cell in cells.items()
+    ]
+    return sorted(found, key=lambda group: (-group.lost_share, group.name))
+
+
+Rule = Callable[[Evidence], Advice | None]
+
+
+def advise(evidence: Evidence) -> AdviceList:
+    """What to try next, the most pressing first.
+
+    Args:
+        evidence: A map, and what else is known.
+
+    Example:
+        >>> found = advise(Evidence(forgetmap.demo()))
+        >>> [one.rule for one in found.advice][:2]
+        ['causes', 'replay']
+    """
+    spoken = [advice for rule in RULES if (advice := rule(evidence))]
+    return AdviceList(
+        before=evidence.map.before.name,
+        after=evidence.map.after.name,
+        headline=evidence.map.headline(),
+        advice=sorted(spoken, key=lambda advice: TURNS.index(advice.turn)),
+    )
+
+
+# --- can the numbers be trusted -------------------------------------------------------------------
+
+
+def confounds(seen: Evidence) -> Advice | None:
+    """The runs differ in more than the weights."""
+    if seen.comparable:
+        return None
+    listed = "; ".join(
+        f"{clean(one.setting, 60)}: {clean(one.before, 30)} / {clean(one.after, 30)}"
+        for one in seen.map.confounds[:3]
+    )
+    more = f" and {len(seen.map.confounds) - 3} more" if len(seen.map.confounds) > 3 else ""
+    return Advice(
+        rule="confounds",
+        turn="trust",
+        title="Evaluate both models under the same settings",
+        why=f"{len(seen.map.confounds)} settings differ ({listed}{more})",
+        what_to_do="forgetmap eval --before BEFORE --after AFTER --suite SUITE --out FOLDER, or "
+        "run your harness again with one set of settings",
+        expected="a map in which only the weights differ; the numbers may move either way",
+        rests_on="a changed prompt, template or few-shot count can flip items without any training",
+    )
+
+
+def coverage(seen: Evidence) -> Advice | None:
+    """Many items were not compared."""
+    if seen.covered:
+        return None
+    covered = seen.map.coverage
+    whole = max(covered.items_before, covered.items_after)
+    return Advice(
+        rule="coverage",
+        turn="trust",
+        title="Pair the rest of the items",
+        why=f"{covered.matched:,} of {whole:,} items were compared; {covered.only_before:,} are "
+        f"only before, {covered.only_after:,} only after, {covered.unscored:,} have no score",
+        what_to_do="forgetmap show LOG on both logs; if only the wording of prompts changed, "
+        "forgetmap compare BEFORE AFTER --identity index",
+        expected="what is missing may hold more or fewer losses than what was seen",
+        rests_on="items that drop out seldom drop out at random",
+    )
+
+
+def more_items(seen: Evidence) -> Advice | None:
+    """The data cannot tell, and there are too few of them."""
+    cell, margin = seen.total, seen.map.settings.margin
+    if not seen.comparable or seen.forgot or seen.kept or noise(seen) or cell.mde <= margin:
+        return None
+    needed = math.ceil(cell.n * (cell.mde / margin) ** 2)
+    return Advice(
+        rule="more_items",
+        turn="trust",
+        title="Evaluate on more items",
+        why=f"undecided: {cell.n:,} items could show a net change of {percent(cell.mde)}, you "
+        f"asked about {percent(margin)}",
+        what_to_do=f"about {needed:,} items of the same kind, or a larger --margin if "
+        f"{percent(margin)} is more than you need",
+        expected="an interval narrow enough to decide, whichever way",
+        rests_on="the smallest change that can be seen shrinks with the root of the items",
+    )
+
+
+def repeats(seen: Evidence) -> Advice | None:
+    """The data cannot tell, and sampling noise is in the way or not known."""
+    cell, margin = seen.total, seen.map.settings.margin
+    if not seen.comparable or seen.forgot or seen.kept or noise(seen) or cell.mde > margin:
+        return None
+    floor = (
+        f"the models' own noise is {percent(cell.noise_floor)}"
+        if cell.noise_floor is not None
+        else "there are no repeats to tell noise from change"
+    )
+    return Advice(
+        rule="repeats",
+        turn="trust",
+        title="Repeat the evaluation",
+        why=f"undecided at {cell.n:,} items: forgotten {interval(cell.forgot, ' %')}, and {floor}",
+        what_to_do="forgetmap eval --before BEFORE --after AFTER --suite SUITE --temperature 0.7 "
+        f"--repeats {_REPEATS}",
+        expected="the noise is estimated and taken out; the interval gets narrower",
+        rests_on="repeats of one model differ by sampling alone",
+    )
+
+
+def noise(seen: Evidence) -> Advice | None:
+    """What flipped is within the models' own noise."""
+    cell = seen.total
+    lost = sum((cell.causes or {}).values())
+    noisy = (cell.causes or {}).get("noise", 0)
+    within = cell.noise_floor is not None and cell.forgetting.raw.value <= cell.noise_floor
+    if not seen.comparable or seen.forgot or seen.kept or not (within or noisy > _MOST * lost):
+        return None
+    why = (
+        f"raw flips {percent(cell.forgetting.raw.value)}, noise floor {percent(cell.noise_floor)}"
+        if within and cell.noise_floor is not None
+        else f"runs of one and the same model disagree on {noisy:,} of {lost:,} lost items"
+    )
+    return Advice(
+        rule="noise",
+        turn="trust",
+        title="Nothing to mend in training so far",
+        why=why,
+        what_to_do=f"repeat the evaluation (--repeats {_REPEATS} or more) before you change the "
+        "training, or answer by majority where you serve the model",
+        expected="if there is a loss behind the noise, repeats will bring it out",
+        rests_on="items on which one model's own runs disagree flip without any training",
+    )
+
+
+def causes(seen: Evidence) -> Advice | None:
+    """Something was lost and nobody has looked why."""
+    if not seen.forgot or seen.total.causes is not None:
+        return None
+    return Advice(
+        rule="causes",
+        turn="trust",
+        title="Ask why the items were lost",
+        why=f"{percent(seen.total.forgetting.raw.value)} flipped from right to wrong; the texts "
+        "were not read",
+        what_to_do="forgetmap compare BEFORE AFTER --causes --save FOLDER",
+        expected="format, truncation and refusals are told apart from wrong answers; they need "
+        "other cures",
+        rests_on="the rules of causes, which read the answers",
+    )
+
+
+# --- form rather than knowledge -------------------------------------------------------------------
+
+_CURES = {
+    "format": "read the answers more leniently (--metric TASK=NAME of a flexible filter), or ask "
+    "for the form in the prompt; in training, keep some examples in the old form",
+    "unparsed": "look at the answers (forgetmap serve FOLDER), then mend the extraction or ask for "
+    "the form in the prompt",
+    "truncated": "raise the limit on new tokens and evaluate again (forgetmap eval --max-tokens N)",
+    "degenerate": "check stop tokens, chat template and sampling of the tuned model; train fewer "
+    "steps if it stays",
+    "refused": "look at what is refused (forgetmap drift), and add answered examples of that kind "
+    "to the training data",
+    "language": "say the language in the prompt, or mix in training examples in the lost language",
+}
+
+
+def form(seen: Evidence) -> Advice | None:
+    """Most losses are a matter of form."""
+    share = seen.by_form
+    if share is None or share < _MOST or not (seen.forgot and seen.comparable):
+        return None
+    found = {name: count for name, count in (seen.total.causes or {}).items() if name in _FORM}
+    worst = max(found, key=lambda name: found[name])
+    listed = ", ".join(f"{name} {count:,}" for name, count in found.items())
+    without = (seen.total.without or {}).get(worst)
+    left = f"; without {worst} {percent(without.value)} flipped" if without else ""
+    return Advice(
+        rule="form",
+        turn="form",
+        title=f"Mend the form first: {worst}",
+        why=f"{percent(share)} of the losses are not wrong answers ({listed}){left}",
+        what_to_do=_CURES[worst],
+        expected=f"up to {found[worst]:,} items come back, if their answers are right underneath",
+        rests_on="the cause of each item by readable rules, which can be wrong on single items",
+    )
+
+
+# --- how to train ---------------------------------------------------------------------------------
+
+
+def replay(seen: Evidence) -> Advice | None:
+    """The loss sits in a few groups."""
+    if not seen.mend or not seen.concentrated:
+        return None
+    listed = "; ".join(
+        f"{clean(group.name, 40)} {interval(group.cell.forgot, ' %')}, {percent(group.lost_share)} "
+        f"of the losses in {percent(group.item_share)} of the items"
+        for group in seen.concentrated[:3]
+    )
+    return Advice(
+        rule="replay",
+        turn="train",
+        title="Replay what was lost",
+        why=f"the loss is concentrated: {listed}",
+        what_to_do=f"forgetmap replay {shlex.quote(seen.folder)} --model BEFORE --log LOG_BEFORE "
+        "--budget 1000, then train again with its mixture.yaml",
+        expected="less forgetting in these groups, at some cost in what is newly learned; the "
+        "share of replay sets how much",
+        rests_on=THEORY + "supervised training to the end leaves the replay share as old mass",
+    )
+
+
+def merge(seen: Evidence) -> Advice | None:
+    """A small loss, spread over everything."""
+    if not seen.mend or not seen.spread or seen.total.forgot.value > _SMALL:
+        return None
+    return Advice(
+        rule="merge",
+        turn="train",
+        title="Try a merge with the model before",
+        why=f"the loss is small and spread: forgotten {interval(seen.total.forgot, ' %')}, in no "
+        "group much more than its share",
+        what_to_do="forgetmap merge BEFORE AFTER --method linear --sweep 0:1:0.1 --suite SUITE",
+        expected="some weights between the two may keep most of the gain and lose less; the sweep "
+        "shows it, or shows that none does",
+        rests_on="no training is needed; whether it helps is measured, not known beforehand",
+    )
+
+
+def anchor(seen: Evidence) -> Advice | None:
+    """A large loss, spread over everything."""
+    if not seen.mend or not seen.spread or seen.total.forgot.value <= _SMALL:
+        return None
+    return Advice(
+        rule="anchor",
+        turn="train",
+        title="Train more gently: lower learning rate, fewer steps, a KL anchor",
+        why=f"the loss is large and spread: forgotten {interval(seen.total.forgot, ' %')}, in no "
+        "group much more than its share",
+        what_to_do="train again at a third of the learning rate, or with the anchored recipe of "
+        "forgetmap.mitigate, and watch it with ForgettingCallback; forgetmap theory forecast says "
+        "when to stop",
+        expected="less forgetting and usually slower learning; compare both maps",
+        rests_on=THEORY + "fitting new data alone pushes the old behaviour out in the long run; a "
+        "reference that keeps old mass does not",
+    )
+
+
+def stage(seen: Evidence) -> Advice | None:
+    """One stage of the pipeline lost most."""
+    if not seen.mend or seen.lineage is None or not (worst := _worst_stage(seen.lineage)):
+        return None
+    share = worst.lost / worst.lost_on_path
+    return Advice(
+        rule="stage",
+        turn="train",
+        title=f"Act at the stage {clean(worst.before, 40)} -> {clean(worst.after, 40)}",
+        why=f"it lost most of {clean(worst.group, 40)}: {interval(worst.forgetting, ' %')}, "
+        f"{percent(share)} of what the path lost, clearly above all other stages",
+        what_to_do=f"change this stage's data or settings, or branch again from "
+        f"{clean(worst.before, 40)}; later stages need not be touched for this loss",
+        expected="the loss of this stage may be avoided; losses of other stages stay",
+        rests_on="the lineage's interval for this stage lies above those of all others",
+    )
+
+
+def _worst_stage(lineage: Lineage) -> WorstStage | None:
+    """The clear stage that lost most items, where there is one."""
+    stages = [one for found in lineage.worst_stages.values() for one in found]
+    clear = [one for one in stages if one.clear and one.lost > 0]
+    return max(clear, key=lambda one: one.lost, default=None)
+
+
+def behaviour(seen: Evidence) -> Advice | None:
+    """Default behaviour drifted while ability did not."""
+    if not seen.comparable or not seen.behaviour or seen.ability:
+        return None
+    return Advice(
+        rule="behaviour",
+        turn="train",
+        title="Anchor the behaviour, not the knowledge",
+        why=f"{_told(seen.behaviour)}, while no loss of ability (CAN) is certain",
+        what_to_do="mix in prompts of everyday use with answers of the model before, or preference "
+        "pairs that favour them, or a KL anchor on such prompts",
+        expected="the old manner comes back on prompts like these; what was meant to change "
+        "should be left out of them",
+        rests_on=THEORY + "a target that keeps old mass keeps the old behaviour",
+    )
+
+
+def ability(seen: Evidence) -> Advice | None:
+    """Ability fell where the map saw nothing."""
+    if not seen.comparable or not seen.ability or seen.forgot:
+        return None
+    return Advice(
+        rule="ability",
+        turn="train",
+        title="Look at the abilities that the map does not cover",
+        why=f"{_told(seen.ability)}, but the map shows no certain loss",
+        what_to_do="evaluate on tasks of these capabilities and map them: forgetmap drift "
+        "BEFORE AFTER --html drift.html names the metrics and the items",
+        expected="a map that shows the loss item by item, and then what to replay",
+        rests_on="the two were measured on different items",
+    )
+
+
+def _told(groups: list[GroupDrift]) -> str:
+    return "; ".join(
+        f"{one.name} {one.verdict}" + (f" {interval(one.relative, ' %')}" if one.relative else "")
+        for one in groups
+    )
+
+
+# --- what to watch --------------------------------------------------------------------------------
+
+
+def one_task(seen: Evidence) -> Advice | None:
+    """The result hangs on one task."""
+    cell = seen.total
+    if seen.hinge is None or cell.influence is None:
+        return None
+    task = clean(seen.hinge, 60)
+    return Advice(
+        rule="one_task",
+        turn="watch",
+        title=f"Look at {task} by itself",
+        why=f"without it, forgetting would change by {percent(abs(cell.influence.change))} from "
+        f"{percent(cell.forgot.value)}",
+        what_to_do=f"read its items: forgetmap serve {shlex.quote(seen.folder)}",
+        expected="either a real loss in one place, or a task whose scoring or options changed",
+        rests_on="one task left out at a time",
+    )
+
+
+def hidden(seen: Evidence) -> Advice | None:
+    """The average hides the loss."""
+    verdict = seen.total.verdict
+    if not (seen.comparable and seen.forgot) or verdict.net not in ("better", "equivalent"):
+        return None
+    return Advice(
+        rule="hidden",
+        turn="watch",
+        title="Gate on forgetting, not on the average",
+        why=f"accuracy {percent(seen.total.accuracy_before)} -> "
+        f"{percent(seen.total.accuracy_after)} (net {verdict.net}) while "
+        f"{percent(seen.total.forgetting.raw.value)} flipped to wrong",
+        what_to_do="forgetmap compare BEFORE AFTER --gate max-forgetting="
+        f"{seen.map.settings.margin:g}",
+        expected="the next run that trades old items for new ones is seen in CI",
+        rests_on="gains on some items do not bring back others",
+    )
+
+
+def ship(seen: Evidence) -> Advice | None:
+    """Nothing that matters was lost."""
+    if not (seen.comparable and seen.covered and seen.kept) or seen.behaviour or seen.ability:
+        return None
+    return Advice(
+        rule="ship",
+        turn="watch",
+        title="Keep this model, and freeze it as the next baseline",
+        why=f"forgotten {interval(seen.total.forgot, ' %')}, surely below your margin of "
+        f"{percent(seen.map.settings.margin)}; net {seen.total.verdict.net}",
+        what_to_do="forgetmap baseline save NAME LOG_AFTER",
+        expected="the next model is compared with this one; what these items do not ask is not "
+        "covered",
+        rests_on="the interval of this map, on these items",
+    )
+
+
+RULES: tuple[Rule, ...] = (
+    *(confounds, coverage, more_items, repeats, noise, causes),
+    form,
+    *(replay, merge, anchor, stage, behaviour, ability),
+    *(one_task, hidden, ship),
+)
+"""In the order in which they are told, within their turn."""
