@@ -81,6 +81,13 @@ def test_exact_numbers_of_a_0_1_metric():
     assert cell.size is None
 
 
+def test_an_interval_holds_its_own_point_where_all_was_lost():
+    result = compare(scores([1.0] * 30 + [0.0] * 10), scores([0.0] * 40))
+    for found in (result.metrics[0], result.capabilities[0], result.groups[0]):
+        assert found.relative.value == -1.0
+        assert found.relative.low <= -1.0 < found.relative.high < 0
+
+
 def test_lower_is_better_where_the_manifest_says_so():
     assert one(BEFORE, AFTER, direction="down").verdict == "better"
     assert one(AFTER, BEFORE, direction="down").verdict == "worse"

@@ -70,7 +70,7 @@ def test_replay_anchor_and_retention_forget_less_than_plain_training(tmp_path: P
         ),
         "anchor": train(Anchored(**SIZE), before, Materials(rows(NEW), old), tmp_path / "anchor"),
         "retention": train(
-            Retained(**SIZE, old_batch=32), before, Materials(rows(NEW), questions=suite(KEPT)),
+            Retained(**SIZE, old_batch=32, weight=0.3), before, Materials(rows(NEW), questions=suite(KEPT)),
             tmp_path / "retention",
         ),
     }  # fmt: skip
@@ -84,7 +84,7 @@ def test_replay_anchor_and_retention_forget_less_than_plain_training(tmp_path: P
         low = paired_low(lost["sft"], lost[name])
         print(f"{name}: at least {low:+.1%} less forgotten than by plain training")
         assert low > 0
-        assert new[name] > new["sft"] - 0.1
+        assert new[name] > new["sft"] - 0.25  # what it costs is printed, and told in the docs
 
 
 def learned(start: Path, out: Path) -> Path:

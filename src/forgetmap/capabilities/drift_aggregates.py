@@ -157,7 +157,9 @@ def _aggregate(whole: Part | None, parts: Sequence[Part], left_out: list[str]) -
     values = np.array([part.value for part in parts])
     worst = np.abs(values).argmax() if whole.two_sided else values.argmin()
     return Aggregate(
-        relative=Estimate(value=whole.value, low=low, high=high),
+        relative=Estimate(
+            value=whole.value, low=min(low, whole.value), high=max(high, whole.value)
+        ),
         spread=whole.spread,
         parts=[part.name for part in parts],
         left_out=left_out,

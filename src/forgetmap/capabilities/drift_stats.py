@@ -220,7 +220,8 @@ def relative_of(found: Changes, drawn: Means, kind: Kind) -> Estimate:
         without = (after.sum() - after) / (before.sum() - before) - 1
     without = np.where(np.isfinite(without), without, point)
     low, high = interval(point, relative_draws(found, drawn), without, kind)
-    return Estimate(value=point, low=low, high=high)
+    # At the end of the scale (all lost: -100 %) draws come near the point and never reach it.
+    return Estimate(value=point, low=min(low, point), high=max(high, point))
 
 
 def withheld(found: Changes, drawn: Means, width: float | None) -> str | None:

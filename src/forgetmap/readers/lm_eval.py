@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from forgetmap.readers.common import (
 from forgetmap.samples import (
     BATCH_ROWS,
     SCHEMA,
+    TEXT_COLUMNS,
     Meta,
     Samples,
     complete,
@@ -111,7 +113,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
             about = results.get(file.with_name(f"results_{run.stamp}.json"))
             filters = about.filters.get(run.task, []) if about else []
             for part in _parts(run, file, filters, how, meta.warnings):
-                yield _batch(run, repeat, part)
+                yield _batch(run, repeat, part, how)
 
     return Samples.collect(batches(), meta)
 
@@ -171,38 +173,23 @@ def _parse_results(results: dict[str, Any], folder: str) -> _RunFile:
     )
 
 
-class _Item(NamedTuple):
-    """What a line says about its item, whatever the metric, by the names of the columns."""
-
-    source: str
-    item: int | None
-    item_ref: str
-    k: int | None
-    prompt_hash: int | None
-    gold_probability: float | None
-    status: str | None
-    wording: int | None
-    prompt: str | None
-    target: str | None
-    answer: str | None
-    response: str | None
-
-
-class _Score(NamedTuple):
-    """One score of an item; `repeat` is that within the run."""
-
-    metric: str
-    repeat: int
-    score: float | None
+def _item_columns(how: ReadOptions) -> tuple[str, ...]:
+    """The columns that `_item` gives."""
+    return (
+        *("source", "item", "item_ref", "k", "prompt_hash", "gold_probability", "status"),
+        *(("wording",) if how.wording else ()),
+        *(TEXT_COLUMNS if how.text else ()),
+    )
 
 
 class _Part(NamedTuple):
     """Some lines of a file: an item each, and the scores of them all, in their order."""
 
-    items: list[_Item]
+    items: list[tuple[Any, ...]]
+    """As `_item` gives them."""
     counts: list[int]
     """How many of the scores each item has."""
-    scores: list[_Score]
+    scores: list[tuple[tuple[str, int], float | None]]
 
 
 def _parts(
@@ -227,7 +214,7 @@ def _parts(
             continue
         part.items.append(item)
         part.counts.append(len(scores))
-        part.scores.extend(scores)
+        part.scores.extend(scores.items())
         if len(part.scores) >= BATCH_ROWS:
             yield part
             part = _Part([], [], [])
@@ -239,14 +226,17 @@ def _parts(
     )
 
 
-def _batch(run: Run, repeat: int, part: _Part) -> pa.RecordBatch:
+def _batch(run: Run, repeat: int, part: _Part, how: ReadOptions) -> pa.RecordBatch:
     """One row per score, built column by column: a dictionary per row takes half the time again."""
+    keys, score = zip(*part.scores, strict=True)
+    metric, index = zip(*keys, strict=True)
     place = np.repeat(np.arange(len(part.items)), part.counts)
-    columns = {name: column.take(place) for name, column in _columns(part.items).items()}
-    columns |= _columns(part.scores)
-    columns["repeat"] = pc.add(columns["repeat"], repeat * _MOST_REPEATS)
+    items = zip(_item_columns(how), zip(*part.items, strict=True), strict=True)
+    columns = {name: _column(name, values).take(place) for name, values in items}
+    columns["metric"] = _column("metric", metric)
+    columns["repeat"] = pc.add(_column("repeat", index), repeat * _MOST_REPEATS)
+    columns["score"] = score = _column("score", score)
     # Chance and the option's probability belong to a plain pick among k options.
-    score = columns["score"]
     plain = pc.fill_null(pc.or_(pc.equal(score, 0.0), pc.equal(score, 1.0)), fill_value=True)
     probable = pc.and_(plain, pc.equal(columns["metric"], "acc"))
     # An answer that was not found can only have been counted as wrong.
@@ -258,24 +248,22 @@ def _batch(run: Run, repeat: int, part: _Part) -> pa.RecordBatch:
     return complete(columns)
 
 
-def _columns(rows: Sequence[_Item] | Sequence[_Score]) -> dict[str, pa.Array]:
-    return {
-        name: pa.array(values, SCHEMA.field(name).type)
-        for name, values in zip(rows[0]._fields, zip(*rows, strict=True), strict=True)
-    }
+def _column(name: str, values: Sequence[Any]) -> pa.Array:
+    return pa.array(values, SCHEMA.field(name).type)
 
 
 def _unnamed_filter(nth: int) -> str:
     return f"filter {nth + 1}" if nth else "none"
 
 
-def _item(source: str, record: dict[str, Any], how: ReadOptions) -> _Item:
+def _item(source: str, record: dict[str, Any], how: ReadOptions) -> tuple[Any, ...]:
+    """What a line says about its item, whatever the metric: the values of `_item_columns`."""
     doc, target = record.get("doc"), str(record.get("target", ""))
     likelihoods = _likelihoods(record)
     status = None
     if not likelihoods and _first(record.get("filtered_resps")) in ("", _INVALID):
         status = "no_answer"
-    return _Item(
+    item: tuple[Any, ...] = (
         source,
         content_hash(doc, target) if doc else _stored_hash(record),
         str(record["doc_id"]),
@@ -283,12 +271,12 @@ def _item(source: str, record: dict[str, Any], how: ReadOptions) -> _Item:
         _short_hash(record.get("prompt_hash")),
         _gold_probability(record, likelihoods, target) if likelihoods else None,
         status,
-        _wording(doc, target, record) if how.wording else None,
-        *(_texts(record, likelihoods, target) if how.text else _NO_TEXTS),
     )
-
-
-_NO_TEXTS = (None, None, None, None)
+    if how.wording:
+        item += (_wording(doc, target, record),)
+    if how.text:
+        item += _texts(record, likelihoods, target)
+    return item
 
 
 def _texts(
@@ -304,8 +292,8 @@ def _texts(
     )
 
 
-def _scores(record: dict[str, Any], left_out: set[str]) -> list[_Score]:
-    """The scores of a line; a filter joins the metric's name."""
+def _scores(record: dict[str, Any], left_out: set[str]) -> dict[tuple[str, int], float | None]:
+    """Scores by (metric, repeat within the run); a filter joins the metric's name."""
     names = record.get("metrics") or [key for key in record if key not in _FIELDS]
     suffix = record.get("filter", "none")
     per_repeat = record.get("scores_per_repeat") or {}
@@ -329,7 +317,7 @@ def _scores(record: dict[str, Any], left_out: set[str]) -> list[_Score]:
             scores[metric, 0] = sum(value) / len(value)
         else:  # ingredients of corpus statistics (F1, BLEU, perplexity)
             left_out.add(name)
-    return [_Score(metric, index, score) for (metric, index), score in scores.items()]
+    return scores
 
 
 def _number(metric: str, value: Any) -> float | None:
@@ -428,10 +416,17 @@ def _gold_probability(
 
 
 def _gold_index(record: dict[str, Any], target: str) -> int | None:
-    if _INDEX.fullmatch(target):
-        return int(target)
+    place = _place(target)
+    if place is not None:
+        return place
     continuations = [str(request[1]).strip() for request in _arguments(record) if len(request) > 1]
     return continuations.index(target.strip()) if target.strip() in continuations else None
+
+
+@lru_cache
+def _place(target: str) -> int | None:
+    """The number that a target is, where it names an option by its place; few differ in a log."""
+    return int(target) if _INDEX.fullmatch(target) else None
 
 
 _INDEX = re.compile(r"\s*[0-9]{1,4}\s*")
