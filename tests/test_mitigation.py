@@ -70,10 +70,12 @@ def test_replay_anchor_and_retention_forget_less_than_plain_training(tmp_path: P
         ),
         "anchor": train(Anchored(**SIZE), before, Materials(rows(NEW), old), tmp_path / "anchor"),
         "retention": train(
-            Retained(**SIZE, old_batch=32, weight=0.3), before, Materials(rows(NEW), questions=suite(KEPT)),
+            Retained(**SIZE, old_batch=32, weight=0.3),
+            before,
+            Materials(rows(NEW), questions=suite(KEPT)),
             tmp_path / "retention",
         ),
-    }  # fmt: skip
+    }
     lost, new = {}, {}
     for name, folder in after.items():
         lost[name] = known & ~right(folder, ASKED, tmp_path / f"old-{name}")

@@ -82,7 +82,7 @@ def _of_cell(cell: Cell, limit: Limit, bound: float, pooled: bool) -> Evidence |
     exact = single and pooled and cell.interval != "cluster bootstrap"
     if limit.measure == "drop":
         lost = _turned(cell.change)
-        p_value = p_of_drop(cell, bound) if exact else p_from_interval(lost, bound)
+        p_value = p_of_drop(cell, bound) if exact else p_from_interval(_even(lost), bound)
         return Evidence(lost, p_value, "loss of accuracy")
     name = cell.headline if limit.measure == "forgetting" else limit.measure
     estimate = cell.forgetting.get(name)
@@ -98,6 +98,16 @@ def _of_cell(cell: Cell, limit: Limit, bound: float, pooled: bool) -> Evidence |
 def _turned(found: Estimate) -> Estimate:
     """A change as a loss."""
     return Estimate(value=-found.value, low=-found.high, high=-found.low)
+
+
+def _even(found: Estimate) -> Estimate:
+    """The wider half of the interval on both sides.
+
+    A net loss is a difference of two counts: that one half of its interval came out narrower is
+    chance, and a gate that went by the narrower one would stop too many unchanged models.
+    """
+    reach = max(found.high - found.value, found.value - found.low)
+    return Estimate(value=found.value, low=found.value - reach, high=found.value + reach)
 
 
 def _of_cause(cell: Cell, cause: str, bound: float) -> Evidence | str:

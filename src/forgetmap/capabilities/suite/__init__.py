@@ -139,10 +139,11 @@ def write(items: Sequence[Item], path: str | Path) -> None:
     """
     with replacing(path) as temporary, temporary.open("wb") as file:
         for item in items:
-            file.write(orjson.dumps(_row(item)) + b"\n")
+            file.write(orjson.dumps(as_row(item)) + b"\n")
 
 
-def _row(item: Item) -> dict[str, object]:
+def as_row(item: Item) -> dict[str, object]:
+    """The item in the columns that `forgetmap score` reads."""
     row = {
         "task": item.task,
         "id": item.ref,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 from forgetmap.capabilities import hub, suite
 from forgetmap.capabilities.items import Item
@@ -88,7 +87,7 @@ def _question(item: Item) -> Question:
     *earlier, last = _turns(item)
     return Question(
         item.task, item.ref, last, as_text(item.gold),
-        earlier=tuple(zip(earlier, _said(item), strict=False)), row=_row(item),
+        earlier=tuple(zip(earlier, _said(item), strict=False)), row=suite.as_row(item),
     )  # fmt: skip
 
 
@@ -105,19 +104,3 @@ def _turns(item: Item) -> list[str]:
 def _said(item: Item) -> list[str]:
     first = item.meta.get("turn1_response")
     return [] if first is None else [as_text(first)]
-
-
-def _row(item: Item) -> dict[str, Any]:
-    """The item in the columns that `forgetmap score` reads."""
-    row = {
-        "task": item.task,
-        "id": item.ref,
-        "prompt": item.prompt,
-        "gold": item.gold,
-        "choices": item.choices,
-        "ctx": item.context,
-        "schema": item.schema,
-        "tool_spec": item.tools,
-        "meta": item.meta,
-    }
-    return {name: value for name, value in row.items() if value or name == "gold"}
