@@ -199,10 +199,13 @@ def statistics(tasks: int, items: int, repeats: int, draws: int) -> Job:
 
 def read_log(folder: str) -> Job:
     """forgetmap.read."""
+    import pyarrow as pa
+
     from forgetmap import read
     from forgetmap.readers import find_reader
 
     find_reader(Path(folder))  # imports the readers
+    pa.array([])  # pyarrow imports pandas here, where it is installed; forgetmap needs none
     return Job(lambda: read(folder), lambda samples: len(samples))
 
 

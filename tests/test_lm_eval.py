@@ -214,3 +214,28 @@ def test_prompts_that_differ_are_a_confound(tmp_path):
     ]
     same = compare(LOGS / "0.4.13" / "before", LOGS / "0.4.13" / "after").confounds
     assert not [confound for confound in same if confound.setting.startswith("prompt")]
+
+
+def test_a_log_of_several_batches_keeps_every_score_with_its_line(tmp_path, monkeypatch):
+    monkeypatch.setattr("forgetmap.readers.lm_eval.BATCH_ROWS", 5)
+    lines_of_log = []
+    for number in range(20):
+        scores = {"acc": float(number % 2), "acc_norm": 0.5, "f1": [number, 1]}
+        metrics = ["f1"] if number % 7 == 3 else ["acc", "acc_norm", "f1"]
+        answers = [["-1.0", "False"], ["-2.0", "True"]]
+        record = {"doc_id": number, "doc": {"question": f"q{number}"}, "target": "0"}
+        record |= {"resps": [], "filtered_resps": answers, "filter": "none", "metrics": metrics}
+        lines_of_log.append(json.dumps(record | {name: scores[name] for name in metrics}))
+    log = tmp_path / "samples_t_2026-01-01T00-00-00.000000.jsonl"
+    log.write_text("\n".join(lines_of_log))
+    scored = [number for number in range(20) if number % 7 != 3]
+    found = rows(log, text=False)
+    assert [(row["item_ref"], row["source"], row["metric"], row["score"]) for row in found] == [
+        (str(number), f"{log.name}:{number + 1}", metric, score)
+        for number in scored
+        for metric, score in (("acc", float(number % 2)), ("acc_norm", 0.5))
+    ]
+    assert {row["k"] for row in found if row["metric"] == "acc"} == {2}
+    assert {row["gold_probability"] is None for row in found if row["metric"] == "acc"} == {False}
+    graded = [row for row in found if row["metric"] == "acc_norm"]
+    assert {(row["k"], row["gold_probability"]) for row in graded} == {(None, None)}

@@ -131,11 +131,15 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
 _MARK = b"\xef\xbb\xbf"
 
 
+_BUFFER = 2**18
+"""Bytes read at a time: lines of a log are long, and calls to the system cost."""
+
+
 def open_binary(path: Path) -> BinaryIO:
     """Open a file for reading; a failure becomes one clear line."""
     try:
         if not path.is_file():  # a pipe or device would keep us waiting
             raise InputError(f"{path}: is not a plain file")
-        return path.open("rb")
+        return path.open("rb", buffering=_BUFFER)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error

@@ -98,6 +98,7 @@ class _SparkEngine(Engine):
 
     hashed_reference = "xxhash64(item_ref)"
     integer = "DECIMAL(38, 0)"
+    overlap = "arrays_overlap"
 
     def _connect(self) -> None:
         self.spark = session().newSession()  # temporary views of its own

@@ -92,7 +92,9 @@ def read(path: Path, how: ReadOptions) -> Samples:
     names = {file: _parse_name(file) for file in files}
     results = {
         found: _read_results(found)
-        for found in {file.with_name(f"results_{stamp}.json") for file, (_, stamp) in names.items()}
+        for found in dict.fromkeys(  # in order: where settings differ, the last of them counts
+            file.with_name(f"results_{stamp}.json") for file, (_, stamp) in names.items()
+        )
         if found.is_file()
     }
     runs = []
