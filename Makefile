@@ -16,7 +16,7 @@ $(VENV)/.installed: pyproject.toml
 
 $(VENV)/.models: $(VENV)/.installed
 	$(PIP) 'torch==2.13.0'  # pinned first: where a CPU wheel is at hand, pip takes that one
-	$(PIP) -e '.[eval,suites,train]' tensorboard
+	$(PIP) -e '.[eval,ray,suites,train]' tensorboard
 	@touch $@
 
 $(VENV)/.spark: $(VENV)/.installed
