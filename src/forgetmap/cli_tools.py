@@ -35,6 +35,16 @@ Report = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the draws.")]
+Dtype = Annotated[
+    str,
+    typer.Option(metavar="TYPE", help="float32; bfloat16 or float16 flip some items."),
+]
+Device = Annotated[
+    str | None, typer.Option(metavar="NAME", help="cpu, cuda, cuda:1; by default what is there.")
+]
+Batch = Annotated[
+    str, typer.Option(metavar="N|auto", help="Items in a batch, or requests at a time.")
+]
 
 
 def check_outputs(outputs: list[Path | None], inputs: list[Path]) -> None:

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forgetmap.cli_tools import (
+    Batch,
+    Device,
+    Dtype,
     Json,
     Quiet,
     Seed,
@@ -80,16 +83,9 @@ def evaluate(
         int, typer.Option(help="Draw each written answer so often, for the noise floor.")
     ] = 1,
     seed: Seed = 0,
-    dtype: Annotated[
-        str, typer.Option(metavar="TYPE", help="float32; bfloat16 or float16 flip some items.")
-    ] = "float32",
-    device: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="cpu, cuda, cuda:1; by default what is there."),
-    ] = None,
-    batch: Annotated[
-        str, typer.Option(metavar="N|auto", help="Items in a batch, or requests at a time.")
-    ] = "auto",
+    dtype: Dtype = "float32",
+    device: Device = None,
+    batch: Batch = "auto",
     executor: Annotated[
         str, typer.Option(metavar="local|ray", help="This process, or a Ray cluster.")
     ] = "local",

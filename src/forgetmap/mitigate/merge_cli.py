@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forgetmap.cli_tools import Json, Quiet, Seed, check_outputs, clear_errors, write_json
+from forgetmap.cli_tools import (
+    Device,
+    Dtype,
+    Json,
+    Quiet,
+    Seed,
+    check_outputs,
+    clear_errors,
+    write_json,
+)
 from forgetmap.cli_tools import progress as reading
 
 if TYPE_CHECKING:
@@ -103,12 +112,8 @@ def merge(
     chat: Annotated[
         bool, typer.Option("--chat/--no-chat", help="Ask through the model's chat template.")
     ] = False,
-    dtype: Annotated[
-        str, typer.Option(metavar="TYPE", help="Of the evaluation: float32, bfloat16, float16.")
-    ] = "float32",
-    device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of the evaluation: cpu, cuda, cuda:1.")
-    ] = None,
+    dtype: Dtype = "float32",
+    device: Device = None,
     drift: Annotated[
         bool, typer.Option("--drift", help="Say how far the weights moved, layer by layer.")
     ] = False,

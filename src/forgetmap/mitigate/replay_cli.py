@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forgetmap.cli_tools import (
+    Batch,
+    Device,
+    Dtype,
     Json,
     Quiet,
     Seed,
@@ -81,16 +84,9 @@ def replay(
         bool, typer.Option("--chat/--no-chat", help="Ask through the model's chat template.")
     ] = False,
     seed: Seed = 0,
-    dtype: Annotated[
-        str, typer.Option(metavar="TYPE", help="float32, bfloat16 or float16.")
-    ] = "float32",
-    device: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="cpu, cuda, cuda:1; by default what is there."),
-    ] = None,
-    batch: Annotated[
-        str, typer.Option(metavar="N|auto", help="Texts in a batch, or requests at a time.")
-    ] = "auto",
+    dtype: Dtype = "float32",
+    device: Device = None,
+    batch: Batch = "auto",
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
