@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -173,6 +175,24 @@ class TestTraining:
         penalty.keep_right(_load(before), "cpu")
         assert {str(place) for place in penalty.kept} == expected
         assert 0 < len(expected) < 40
+
+    @pytest.mark.filterwarnings("ignore")
+    def test_the_page_on_training_runs(
+        self, before: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        page = Path(__file__).parents[1] / "docs" / "how-to" / "train.md"
+        blocks = re.findall(r"```py\n(.*?)```", page.read_text(), re.DOTALL)
+        assert len(blocks) == 2
+        monkeypatch.chdir(tmp_path)
+        shutil.copytree(before, "runs/base-model")
+        Path("anchor.jsonl").write_text(
+            json.dumps({"question": "1 + 1 =", "answer": "2", "choices": ["2", "3"]})
+        )
+        names: dict[str, Any] = {}
+        exec(blocks[0].replace("steps=300", "steps=2"), names)
+        assert Path("runs/tuned-model/recipe.json").is_file()
+        exec(blocks[1].replace("runs/tuned-model", "runs/watched"), names)
+        assert Path("runs/probes/step-2/manifest.json").is_file()
 
     def test_divergences_equal_a_reference_in_double_precision(self) -> None:
         import numpy as np

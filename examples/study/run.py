@@ -8,6 +8,7 @@ deleted once they are evaluated, but for those that are merged.
 """
 
 import argparse
+import gc
 import json
 import logging
 import os
@@ -35,6 +36,9 @@ SAMPLED = 500
 BEGINNING = "<|im_start|>"
 """What SmolLM2 begins a text with; its tokenizer does not add it."""
 CAPABILITY_TOKENS = 160
+PLAIN = "airports-sft-0"
+"""The run that is merged with the model before."""
+FAILED = "FAILED"
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,6 @@ class Study:
     models: Path
     work: Path
     try_out: bool = False
-    done: Path = Path("logs")
-    """Runs whose logs are here are not run again."""
 
     def texts(self, model: str) -> Path:
         """What the model before wrote, to be replayed."""
@@ -68,6 +70,7 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--workers", type=int, default=6)
     parser.add_argument("--only", default="", help="jobs whose name holds this")
+    parser.add_argument("--have", type=Path, help="logs of runs that need not be run again")
     parser.add_argument("--try-out", action="store_true", help="a few steps and questions of each")
     chosen = parser.parse_args()
     chosen.work.mkdir(parents=True, exist_ok=True)
@@ -78,15 +81,39 @@ def main() -> None:
     second[:0] = [("abilities", model) for model in there]
     second[12:12] = [("theory", share) for share in SHARES if "smollm2" in there]
     third = [("merge", f"{model}-{how}") for model in there for how in MERGED]
+    third = [job for job in third if not _is_there(*job, chosen.have)]
+    parents = {f"{what.rsplit('-', 2)[0]}-{PLAIN}" for _, what in third}
+    second = [job for job in second if _name(*job) in parents or not _is_there(*job, chosen.have)]
+    failed = 0
     with get_context("spawn").Pool(chosen.workers) as pool:
         for stage in (first, second, third):
             jobs = [(*job, study) for job in stage if chosen.only in _name(*job)]
             for number, told in enumerate(pool.imap_unordered(_do, jobs), 1):
+                failed += FAILED in told
                 print(f"{time.strftime('%H:%M:%S')} {number} of {len(jobs)}: {told}", flush=True)
+    if failed:
+        sys.exit(f"{failed} jobs failed; the same command again tries them again")
 
 
 def _name(kind: str, what: Any) -> str:
     return what.name if isinstance(what, Run) else f"{kind}-{what}"
+
+
+def _is_there(kind: str, what: Any, logs: Path | None) -> bool:
+    """Whether the logs of an earlier run hold what a job would make."""
+    if logs is None:
+        return False
+    if kind == "theory":
+        return (logs / f"theory-{what:g}.json").is_file()
+    name = _merged_name(what) if kind == "merge" else _name(kind, what)
+    folder = logs / "scores" if kind == "abilities" else logs
+    name = f"{what}-before" if kind == "abilities" else name
+    return (folder / f"{name}.parquet").is_file()
+
+
+def _merged_name(what: str) -> str:
+    model = next(model for model in MODELS if what.startswith(model))
+    return f"{model}-airports-merge-{what.removeprefix(f'{model}-')}-0"
 
 
 def _do(job: tuple[str, Any, Study]) -> str:
@@ -100,8 +127,18 @@ def _do(job: tuple[str, Any, Study]) -> str:
         (kinds | {"train": _train})[kind](what, study)
     except Exception as error:
         traceback.print_exc()
-        return f"{_name(kind, what)} FAILED: {type(error).__name__}: {error!s:.300}"
+        return f"{_name(kind, what)} {FAILED}: {type(error).__name__}: {error!s:.300}"
+    finally:
+        _free_memory()
     return f"{_name(kind, what)}, {time.perf_counter() - begun:.0f} s"
+
+
+def _free_memory() -> None:
+    """Give the card's memory back: a worker that waits must not hold what another one needs."""
+    import torch
+
+    gc.collect()
+    torch.cuda.empty_cache()
 
 
 def _before(model: str, study: Study) -> None:
@@ -122,7 +159,7 @@ def _train(run: Run, study: Study) -> None:
     from forgetmap.mitigate.recipes import train
 
     logs, weights = study.work / run.name, study.weights(run.name)
-    if (logs / "run.json").is_file() or (study.done / f"{run.name}.parquet").is_file():
+    if (logs / "run.json").is_file():
         return
     shutil.rmtree(logs / "probes", ignore_errors=True)  # of a run that was killed
     callbacks = []
@@ -142,7 +179,7 @@ def _train(run: Run, study: Study) -> None:
         _answer_capabilities(name, study, logs)
     told = {**recipe.describe(), "task": run.task, "old": run.old, "seconds": seconds}
     (logs / "run.json").write_text(json.dumps(told))
-    if run.method != "sft" or run.task != "airports" or run.recipe.seed:
+    if run.name != f"{run.model}-{PLAIN}":
         shutil.rmtree(weights)
 
 
@@ -168,16 +205,15 @@ def _merge(what: str, study: Study) -> None:
     """Merge the plain run with the model before, and evaluate the result."""
     from forgetmap.mitigate.merge import merge
 
-    model = next(model for model in MODELS if what.startswith(model))
-    how = what.removeprefix(f"{model}-")
-    method, _, weight = how.rpartition("-")
-    logs, weights = study.work / f"{model}-airports-merge-{how}-0", study.weights(what)
+    model, method, weight = what.rsplit("-", 2)
+    logs, weights = study.work / _merged_name(what), study.weights(what)
     if (logs / "run.json").is_file():
         return
-    trained = study.weights(f"{model}-airports-sft-0")
+    trained = study.weights(f"{model}-{PLAIN}")
     merge(study.models / model, trained, weights, method=method, weight=float(weight))
     _evaluate(weights, study, logs)
-    (logs / "run.json").write_text(json.dumps({"method": f"merge {how}", "task": "airports"}))
+    told = {"method": f"merge {method}-{weight}", "task": "airports"}
+    (logs / "run.json").write_text(json.dumps(told))
     shutil.rmtree(weights)
 
 
@@ -321,4 +357,4 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

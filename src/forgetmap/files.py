@@ -40,10 +40,10 @@ def replacing(path: str | Path) -> Iterator[Path]:
     temporary = _make_beside(path)
     try:
         yield temporary
-        _flush_to_disk(temporary)
+        flush_to_disk(temporary)
         temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         temporary.replace(target)
-        _flush_to_disk(target.parent)
+        flush_to_disk(target.parent)
     except OSError as error:
         raise InputError(
             f"{path}: writing failed ({error.strerror or error}); what stood there is unchanged"
@@ -75,7 +75,8 @@ def _make_beside(path: str | Path) -> Path:
     return Path(name)
 
 
-def _flush_to_disk(path: Path) -> None:
+def flush_to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

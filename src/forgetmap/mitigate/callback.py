@@ -18,7 +18,7 @@ from forgetmap.evaluate.models import extra_missing
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import MANIFEST
-from forgetmap.evaluate.run import evaluate
+from forgetmap.evaluate.run import evaluate, load_suite
 from forgetmap.mitigate.probes import Probe, RunFolder, as_policy, examine
 from forgetmap.readers.common import some
 
@@ -102,7 +102,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         self._asking = asking or Asking()
         self._budget = as_policy(budget)
         self._when_exceeded, self._rate_factor = when_exceeded, rate_factor
-        self._suite, self._tasks = _fixed(suite), tasks
+        self._suite, self._tasks = _fixed(suite, self._asking.seed), tasks
         self._new_tasks = _named(self._suite, new_tasks)
         self._run = RunFolder(out)
         self._trainer: Any = None
@@ -235,12 +235,9 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
             save_trained(self._trainer.model, self._run.path / _KEPT)
 
 
-def _fixed(suite: str | Path | Suite) -> Suite:
-    """Load a suite; its questions are made once for all probes."""
-    if not isinstance(suite, Suite):
-        from forgetmap.evaluate import suites
-
-        suite = suites.load(suite)
+def _fixed(suite: str | Path | Suite, seed: int) -> Suite:
+    """Load a suite as `forgetmap eval` does; its questions are made once for all probes."""
+    suite = load_suite(suite, seed)
     fixed = (dataclasses.replace(task, questions=cache(task.questions)) for task in suite.tasks)
     return dataclasses.replace(suite, tasks=tuple(fixed))
 

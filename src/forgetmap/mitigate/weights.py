@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forgetmap.errors import InputError
+from forgetmap.files import flush_to_disk
 from forgetmap.readers.common import read_json, some
 
 Floats = NDArray[Any]
@@ -353,22 +354,14 @@ def new_folder(out: Path) -> Iterator[Path]:
     try:
         yield folder
         for file in folder.iterdir():
-            _flush(file)
+            flush_to_disk(file)
         folder.chmod(0o755)
         folder.rename(out)
-        _flush(out.parent)
+        flush_to_disk(out.parent)
     except OSError as error:
         raise InputError(f"{out}: writing failed ({error.strerror or error})") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def write_like(
