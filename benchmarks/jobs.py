@@ -45,7 +45,7 @@ def pair_duckdb(folder: str) -> Job:
     """The plainest join in DuckDB, with the settings that forgetmap gives it."""
     import duckdb
 
-    from forgetmap.pairing import MEMORY_LIMIT
+    from forgetmap.database import MEMORY_LIMIT
 
     before, after = (f"read_parquet('{Path(folder, side)}.parquet')" for side in _SIDES)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import special
 
+from forgetmap.errors import InputError
 from forgetmap.map import (
     Cell,
     Counts,
@@ -45,6 +46,15 @@ class Plan:
     margin: float = 0.02
     draws: int = 10_000
     seed: int = 0
+
+    def check(self, most_draws: int = 1_000_000) -> None:
+        """Refuse numbers that make no sense, before any log is read."""
+        if not 0 < self.margin < 1:
+            raise InputError(f"the margin must be a fraction between 0 and 1, not {self.margin}")
+        if not 100 <= self.draws <= most_draws:
+            raise InputError(f"draws must be between 100 and {most_draws:,}, not {self.draws}")
+        if self.seed < 0:
+            raise InputError(f"the seed must not be negative, not {self.seed}")
 
 
 class Soft(NamedTuple):

@@ -136,6 +136,23 @@ _BUFFER = 2**18
 """Bytes read at a time: lines of a log are long, and calls to the system cost."""
 
 
+def read_small(path: Path, most: int, what: str) -> bytes:
+    """Read a whole file; one of more than `most` bytes is refused, as no such thing.
+
+    Example:
+        >>> import tempfile
+        >>> policy = Path(tempfile.mkdtemp()) / "gate.yaml"
+        >>> _ = policy.write_text("alpha: 0.05")
+        >>> read_small(policy, 1_000_000, "a gate policy")
+        b'alpha: 0.05'
+    """
+    with open_binary(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise InputError(f"{path}: is larger than {most // 10**6} MB; this is not {what}")
+    return content
+
+
 def open_binary(path: Path) -> BinaryIO:
     """Open a file for reading; a failure becomes one clear line."""
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -213,21 +213,7 @@ class ForgettingMap(_Model):
     @classmethod
     def from_json(cls, text: str | bytes) -> ForgettingMap:
         """Read a map back; a newer contract than known is refused."""
-        try:
-            content = json.loads(text)
-            version = content.get("schema_version") if isinstance(content, dict) else None
-            if isinstance(version, int) and version > MAP_SCHEMA_VERSION:
-                raise InputError(
-                    f"the map has schema version {version}, this forgetmap knows up to "
-                    f"{MAP_SCHEMA_VERSION}; upgrade forgetmap to read it"
-                )
-            return cls.model_validate(content)
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InputError(f"not a forgetmap map: not JSON ({error})") from error
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "the top"
-            raise InputError(f"not a forgetmap map: at {where}, {first['msg']}") from error
+        return parse_result(cls, "map", MAP_SCHEMA_VERSION, text)
 
     def write(self, path: str | Path) -> None:
         """Write the JSON, atomically."""
@@ -244,8 +230,8 @@ class ForgettingMap(_Model):
         if cell.headline != "raw":
             raw = f" ({cell.headline}; raw {percent(cell.forgetting.raw.value)})"
         return (
-            f"forgot {_interval(forgot)}{beyond}{raw}; gained {_interval(gained)}; accuracy "
-            f"{percent(cell.accuracy_before)} -> {percent(cell.accuracy_after)}; "
+            f"forgot {interval(forgot, ' %')}{beyond}{raw}; gained {interval(gained, ' %')}; "
+            f"accuracy {percent(cell.accuracy_before)} -> {percent(cell.accuracy_after)}; "
             f"verdict: {cell.verdict.forgetting}, net {cell.verdict.net}"
         )
 
@@ -254,6 +240,39 @@ class ForgettingMap(_Model):
         from forgetmap.notebook import to_html
 
         return to_html(self)
+
+
+AnyResult = TypeVar("AnyResult", bound=BaseModel)
+
+
+def parse_result(kind: type[AnyResult], name: str, newest: int, text: str | bytes) -> AnyResult:
+    """Read a result back from its JSON; a newer contract than known is refused.
+
+    Args:
+        kind: The result's class.
+        name: What people call it.
+        newest: The newest schema version that is known.
+        text: The JSON.
+
+    Example:
+        >>> parse_result(Estimate, "estimate", 1, '{"value": 0.2, "low": 0.1, "high": 0.3}').low
+        0.1
+    """
+    try:
+        content = json.loads(text)
+        version = content.get("schema_version") if isinstance(content, dict) else None
+        if isinstance(version, int) and version > newest:
+            raise InputError(
+                f"the {name} has schema version {version}, this forgetmap knows up to "
+                f"{newest}; upgrade forgetmap to read it"
+            )
+        return kind.model_validate(content)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"not a forgetmap {name}: not JSON ({error})") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the top"
+        raise InputError(f"not a forgetmap {name}: at {where}, {first['msg']}") from error
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -267,6 +286,14 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{rounded.removeprefix('-') if float(rounded) == 0 else rounded} %"
 
 
-def _interval(found: Estimate) -> str:
-    low, high = percent(found.low).removesuffix(" %"), percent(found.high).removesuffix(" %")
-    return f"{percent(found.value)} ({low} to {high})"
+def interval(found: Estimate, unit: str = "") -> str:
+    """A share in percent, with its interval.
+
+    Example:
+        >>> interval(Estimate(value=0.5, low=0.25, high=0.75), " %")
+        '50.0 % (25.0 to 75.0)'
+    """
+    value, low, high = (
+        percent(share).removesuffix(" %") for share in (found.value, found.low, found.high)
+    )
+    return f"{value}{unit} ({low} to {high})"

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from forgetmap.causes import CAUSES
 from forgetmap.errors import InputError
-from forgetmap.files import open_binary
+from forgetmap.files import read_small
 from forgetmap.readers.common import brief
 from forgetmap.yamlfile import nearest
 
@@ -196,10 +196,7 @@ class Policy(_Strict):
     def load(cls, path: str | Path) -> Policy:
         """Read a policy file; what is wrong with it is said with its line."""
         path = Path(path)
-        with open_binary(path) as file:
-            raw = file.read(_MOST_BYTES + 1)
-        if len(raw) > _MOST_BYTES:
-            raise InputError(f"{path}: is larger than 1 MB; this is not a gate policy")
+        raw = read_small(path, _MOST_BYTES, "a gate policy")
         try:
             text = raw.decode("utf-8-sig")
             node = yaml.compose(text, Loader=yaml.SafeLoader)

@@ -26,6 +26,7 @@ from forgetmap.capabilities.drift_result import (
     Size,
 )
 from forgetmap.capabilities.manifest import Manifest
+from forgetmap.cells import Plan
 from forgetmap.comparison import find_confounds
 from forgetmap.errors import InputError, WithheldError
 from forgetmap.readers import read
@@ -46,13 +47,6 @@ if TYPE_CHECKING:
 
 MIN_ITEMS = 5
 """Of fewer items nothing is said."""
-
-
-@dataclass(frozen=True)
-class _Plan:
-    margin: float
-    draws: int
-    seed: int
 
 
 @dataclass
@@ -127,7 +121,8 @@ def compare_scores(
     seed: int = 0,
 ) -> Drift:
     """Compare scores that are paired already; see `drift`."""
-    plan = _checked(_Plan(margin, draws, seed))
+    plan = Plan(margin=margin, draws=draws, seed=seed)
+    plan.check()
     known = manifest if isinstance(manifest, Manifest) else Manifest.load(manifest)
     found = scores.metrics()
     chosen = {key: pairs for key, pairs in found.items() if key in known.metrics}
@@ -169,16 +164,6 @@ def _warnings(before: Samples, after: Samples) -> list[str]:
         *(f"before: {text}" for text in ours if text not in theirs),
         *(f"after: {text}" for text in theirs if text not in ours),
     ]
-
-
-def _checked(plan: _Plan) -> _Plan:
-    if not 0 < plan.margin < 1:
-        raise InputError(f"the margin must be a fraction between 0 and 1, not {plan.margin}")
-    if not 100 <= plan.draws <= 1_000_000:
-        raise InputError(f"draws must be between 100 and 1,000,000, not {plan.draws}")
-    if plan.seed < 0:
-        raise InputError(f"the seed must not be negative, not {plan.seed}")
-    return plan
 
 
 def _load(source: str | Path | Samples, model: str | None, side: str) -> Samples:
@@ -223,7 +208,7 @@ def _missing(pairs: MetricPairs | None) -> str | None:
 
 
 def _metric_cells(
-    manifest: Manifest, found: Mapping[tuple[str, str], MetricPairs], plan: _Plan
+    manifest: Manifest, found: Mapping[tuple[str, str], MetricPairs], plan: Plan
 ) -> dict[tuple[str, str], _Cell]:
     """Every metric, in the manifest's order, its p-value adjusted within its family."""
     cells: dict[tuple[str, str], _Cell] = {}
@@ -258,7 +243,7 @@ def _metric_cells(
 def _task_draws(
     entries: Sequence[Metric],
     pairs: Sequence[MetricPairs],
-    plan: _Plan,
+    plan: Plan,
     rng: np.random.Generator,
 ) -> list[tuple[Kind, Means]]:
     """The bootstrap's draws; others where it would be too sure of itself, or there is no doubt."""
@@ -298,7 +283,7 @@ def _metric_cell(
     pairs: MetricPairs,
     kind: Kind,
     means: Means,
-    plan: _Plan,
+    plan: Plan,
     rng: np.random.Generator,
 ) -> _Cell:
     found = stats.Changes.of(pairs)
@@ -356,7 +341,7 @@ def _part(cell: _Cell) -> Part | None:
     return Part(result.name, sign * result.relative.value, sign * cell.relative, 0.0, result.n)
 
 
-def _margin(entry: Metric, base: float, plan: _Plan) -> float:
+def _margin(entry: Metric, base: float, plan: Plan) -> float:
     return (entry.margin or plan.margin) * (abs(base) if entry.width is None else entry.width)
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import duckdb
 import numpy as np
 
+from forgetmap.database import query
 from forgetmap.errors import InputError
-from forgetmap.pairing import query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 import forgetmap
 from forgetmap.capabilities.manifest import Direction
-from forgetmap.errors import InputError
 from forgetmap.flips import spreadsheet_safe
-from forgetmap.map import Confound, Estimate, percent
+from forgetmap.map import Confound, Estimate, parse_result, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -175,21 +173,7 @@ class Drift(_Model):
     @classmethod
     def from_json(cls, text: str | bytes) -> Drift:
         """Read a result back; a newer contract than known is refused."""
-        try:
-            content = json.loads(text)
-            version = content.get("schema_version") if isinstance(content, dict) else None
-            if isinstance(version, int) and version > DRIFT_SCHEMA_VERSION:
-                raise InputError(
-                    f"the drift has schema version {version}, this forgetmap knows up to "
-                    f"{DRIFT_SCHEMA_VERSION}; upgrade forgetmap to read it"
-                )
-            return cls.model_validate(content)
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InputError(f"not a forgetmap drift: not JSON ({error})") from error
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "the top"
-            raise InputError(f"not a forgetmap drift: at {where}, {first['msg']}") from error
+        return parse_result(cls, "drift", DRIFT_SCHEMA_VERSION, text)
 
     @property
     def primary(self) -> list[MetricDrift]:

@@ -19,7 +19,7 @@ from forgetmap.capabilities import robustness, scorers
 from forgetmap.capabilities.items import Item
 from forgetmap.capabilities.judge_prompts import JUDGEMENTS
 from forgetmap.errors import InputError
-from forgetmap.files import open_binary
+from forgetmap.files import read_small
 from forgetmap.readers.common import brief
 from forgetmap.yamlfile import line_of, nearest
 
@@ -123,8 +123,7 @@ class Manifest(_Model):
             raise InputError(
                 f"--manifest {source}: no such file, and not built in ({', '.join(BUILT_IN)})"
             )
-        with open_binary(path) as file:
-            content = file.read(_MAX_BYTES)
+        content = read_small(path, _MAX_BYTES, "a manifest")
         try:
             return _parse(str(path), content.decode("utf-8-sig"))
         except UnicodeDecodeError as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forgetmap.cells import Plan
-from forgetmap.comparison import build_map
+from forgetmap.comparison import build_map, check_threshold
 from forgetmap.errors import InputError
 from forgetmap.lineage.lives import KINDS, NEVER, Lives, share
 from forgetmap.lineage.outcomes import Engine
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
     from forgetmap.lineage.lives import Kind
     from forgetmap.lineage.outcomes import ItemName, Outcomes
+    from forgetmap.logs import Identity
     from forgetmap.map import ForgettingMap
-    from forgetmap.pairing import Identity
     from forgetmap.samples import Samples
 
     Ints = NDArray[np.int64]
@@ -54,6 +54,7 @@ LISTED = 500
 """Items listed per kind of life line; --csv lists all."""
 MOST_FORGOTTEN = 50
 DRAWS = 1000
+_MOST_DRAWS = 100_000
 _UNLISTED: tuple[Kind, ...] = ("kept", "never known")
 """Kinds whose items did not change; they are counted, and listed by --csv."""
 
@@ -106,7 +107,9 @@ def lineage(
     """
     if not isinstance(pipeline, Pipeline):
         pipeline = Pipeline.load(pipeline)
-    _check_numbers(threshold, margin, draws, seed)
+    check_threshold(threshold)
+    plan = Plan(margin=margin, draws=draws, seed=seed)
+    plan.check(_MOST_DRAWS)
     if csv is not None and Path(csv).exists() and not Path(csv).is_dir():
         raise InputError(f"--csv {csv}: is a file; name a folder")
     asked = task_map if task_map is not None else pipeline.task_map
@@ -118,7 +121,6 @@ def lineage(
     outcomes = Engine(samples, metric, threshold, identity).outcomes()
     if categories:
         outcomes.apply(categories)
-    plan = Plan(margin=margin, draws=draws, seed=seed)
     builder = Builder(pipeline, samples, outcomes, categories, plan, threshold)
     result = builder.build()
     if csv is not None:
@@ -130,17 +132,6 @@ def lineage(
 
         write_page(result, builder, report)
     return result
-
-
-def _check_numbers(threshold: float, margin: float, draws: int, seed: int) -> None:
-    if not np.isfinite(threshold):
-        raise InputError(f"the threshold must be a number, not {threshold}")
-    if not 0 < margin < 1:
-        raise InputError(f"the margin must be a fraction between 0 and 1, not {margin}")
-    if not 100 <= draws <= 100_000:
-        raise InputError(f"draws must be between 100 and 100,000, not {draws}")
-    if seed < 0:
-        raise InputError(f"the seed must not be negative, not {seed}")
 
 
 def _read_all(pipeline: Pipeline, how: ReadOptions) -> dict[str, Samples]:

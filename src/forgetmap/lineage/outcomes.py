@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from forgetmap.errors import InputError
-from forgetmap.pairing import CLUSTER_BUCKETS, SCALE, Coverage, Logs, Pairs, choose_metric
+from forgetmap.logs import CLUSTER_BUCKETS, SCALE, Logs
+from forgetmap.metric_choice import asked_metric, choose_metric
+from forgetmap.pairing import Coverage, Pairs
 from forgetmap.readers.common import some
 from forgetmap.stats.patterns import Patterns
 from forgetmap.taskmap import IGNORED, UNMAPPED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
-    from forgetmap.pairing import Identity
+    from forgetmap.logs import Identity
     from forgetmap.samples import Samples
     from forgetmap.taskmap import TaskMap
 
@@ -117,7 +119,7 @@ class Outcomes:
             identity=self.engine.identity_used,
         )
         patterns = self._patterns(b, a, scored)
-        metrics = self.engine.metric_names(b, a, shared)
+        metrics = self.engine.metric_names(f"c{b}", f"c{a}")
         prompts = self.engine.changed_prompts(b, a)
         return Pairs(patterns, metrics, coverage, conflicts, warnings, prompts)
 
@@ -200,15 +202,12 @@ class Engine(Logs):
 
     def _choose_metrics(self, asked: Mapping[str, str] | str | None) -> dict[str, dict[str, str]]:
         """One metric per task that all checkpoints with the task have."""
-        have: dict[str, dict[str, set[str]]] = {}
-        for side, found in self.inventory.items():
-            for task, metric in found:
-                have.setdefault(task, {}).setdefault(side, set()).add(metric)
+        have = self._metrics_held()
         if isinstance(asked, dict) and (unknown := asked.keys() - have.keys()):
             raise InputError(f"no task {some(unknown)} in the logs; they hold {some(have)}")
         chosen: dict[str, dict[str, str]] = {side: {} for side in self.samples}
         for task, holders in sorted(have.items()):
-            wanted = asked if isinstance(asked, str) else (asked or {}).get(task)
+            wanted = asked_metric(asked, task)
             shared = set.intersection(*holders.values())
             if reason := self._unusable(holders, shared, wanted):
                 self.warnings.append(f"task {task} left out: {reason}")
@@ -255,21 +254,9 @@ class Engine(Logs):
         ]
         return sorted(before & after), warnings
 
-    def metric_names(self, b: int, a: int, tasks: list[str]) -> dict[str, str]:
-        """The metric of each task; both where harnesses differ."""
-        before, after = self.metrics[f"c{b}"], self.metrics[f"c{a}"]
-        return {
-            task: before[task] if before[task] == after[task] else f"{before[task]} / {after[task]}"
-            for task in tasks
-        }
-
     def outcomes(self) -> Outcomes:
         """Read all logs, once, and lay out what they hold."""
-        self.repeated = any(
-            self.inventory[side][key].repeats > 1
-            for side in self.samples
-            for key in self.metrics[side].items()
-        )
+        self.repeated = self._has_repeats()
         found = self._laid_out()
         if found is None:  # rows stand twice: each (task, item, repeat) counts once
             self.repeated = True
@@ -317,12 +304,7 @@ class Engine(Logs):
         """SQL for the cluster bucket of an item, as the pairing of two logs has it."""
         if not self._count("with_cluster", *self.samples):
             return "-1"
-        self._keep(
-            "clusters",
-            f"""SELECT task, cluster, (dense_rank() OVER (PARTITION BY task ORDER BY cluster) - 1)
-                       % {CLUSTER_BUCKETS} AS bucket
-                FROM (SELECT DISTINCT task, cluster FROM outcomes WHERE cluster IS NOT NULL)""",
-        )
+        self._keep_buckets("SELECT DISTINCT task, cluster FROM outcomes")
         return f"""coalesce((SELECT bucket FROM clusters c
                              WHERE c.task = n.task AND c.cluster = n.cluster),
                             n.key % {CLUSTER_BUCKETS})"""
@@ -332,7 +314,8 @@ class Engine(Logs):
         probability = ", probability" if found.probability is not None else ""
         for batch in self._stream(
             f"""SELECT node, id, runs, correct, copies {probability}
-                FROM outcomes JOIN numbered USING (task, key)"""
+                FROM outcomes JOIN numbered USING (task, key)""",
+            _BATCH,
         ):
             node, item, runs, right, copies, *soft = (
                 column.to_numpy(zero_copy_only=False) for column in batch.columns
@@ -345,9 +328,6 @@ class Engine(Logs):
                 found.probability[node, item] = soft[0]
             rows += len(node)
         return rows == int(found.seen.sum())
-
-    def _stream(self, sql: str) -> Iterator[Any]:
-        yield from self.connection.sql(sql).to_arrow_reader(_BATCH)
 
     # --- what only some comparisons need --------------------------------------------------------
 
@@ -389,14 +369,7 @@ class Engine(Logs):
 
     def changed_prompts(self, b: int, a: int) -> dict[str, tuple[int, int]]:
         """Count the items that two checkpoints were asked in other words, by task."""
-        if self.across:  # each harness hashes prompts in its own way
-            return {}
-        sides = [(self.inventory[f"c{n}"], self.metrics[f"c{n}"]) for n in (b, a)]
-        differing = []
-        for task in sorted(sides[0][1].keys() & sides[1][1].keys()):
-            one, other = (held[task, metrics[task]] for held, metrics in sides)
-            if one.with_prompt and other.with_prompt and one.prompts != other.prompts:
-                differing.append(task)
+        differing = self._reworded_tasks(f"c{b}", f"c{a}")
         if not differing:
             return {}
         if self._prompts is None:
@@ -419,7 +392,8 @@ class Engine(Logs):
                 f"""SELECT n.id, r.prompt FROM numbered n JOIN
                     (SELECT task, key, min(prompt_hash) AS prompt
                      FROM ({self._rows(side, "prompt_hash,")}) WHERE prompt_hash IS NOT NULL
-                     GROUP BY task, key) r USING (task, key)"""
+                     GROUP BY task, key) r USING (task, key)""",
+                _BATCH,
             ):
                 prompts[number, batch["id"].to_numpy()] = batch["prompt"].to_numpy()
         return prompts, tasks

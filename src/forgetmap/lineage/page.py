@@ -17,8 +17,7 @@ import numpy as np
 from forgetmap.files import write_text
 from forgetmap.lineage import drawings
 from forgetmap.lineage.lives import KINDS, MEANINGS
-from forgetmap.lineage.result import interval
-from forgetmap.map import percent
+from forgetmap.map import interval, percent
 from forgetmap.terminal import clean
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from forgetmap.errors import InputError
-from forgetmap.files import open_binary
+from forgetmap.files import read_small
 from forgetmap.yamlfile import line_of, nearest
 
 if TYPE_CHECKING:
@@ -89,10 +89,7 @@ class Pipeline(BaseModel):
     def load(cls, path: str | Path) -> Pipeline:
         """Load a pipeline file; paths in it start at its folder."""
         path = Path(path)
-        with open_binary(path) as file:
-            content = file.read(_MAX_BYTES + 1)
-        if len(content) > _MAX_BYTES:
-            raise InputError(f"{path}: is larger than {_MAX_BYTES // 2**20} MiB; not a pipeline")
+        content = read_small(path, _MAX_BYTES, "a pipeline")
         try:
             return _parse(path, content.decode("utf-8-sig"))
         except UnicodeDecodeError as error:

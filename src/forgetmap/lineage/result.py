@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 import forgetmap
 from forgetmap.files import write_text
 from forgetmap.lineage.lives import Kind
-from forgetmap.map import Estimate, ForgettingMap, Headline, percent
+from forgetmap.map import Estimate, ForgettingMap, Headline, interval
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -268,20 +268,7 @@ class Lineage(_Model):
         edges = [found for found in self.comparisons if found.edge]
         stage = max(edges, key=lambda found: found.map.total.forgot.value)
         forgot, lost = (interval(found.map.total.forgot, " %") for found in (worst, stage))
-        return (
-            f"{worst.after} forgot most of what {self.root} knew: {forgot}; "
-            f"the stage that lost most is {stage.before} -> {stage.after}: {lost}"
-        )
-
-
-def interval(found: Estimate, unit: str = "") -> str:
-    """A share in percent, with its interval.
-
-    Example:
-        >>> interval(Estimate(value=0.5, low=0.25, high=0.75), " %")
-        '50.0 % (25.0 to 75.0)'
-    """
-    value, low, high = (
-        percent(share).removesuffix(" %") for share in (found.value, found.low, found.high)
-    )
-    return f"{value}{unit} ({low} to {high})"
+        told = f"of all checkpoints {worst.after} forgot most, against {self.root}: {forgot}"
+        if stage == worst:
+            return told
+        return f"{told}; the stage that lost most is {stage.before} -> {stage.after}: {lost}"

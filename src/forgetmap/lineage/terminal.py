@@ -8,8 +8,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from forgetmap.lineage.result import interval
-from forgetmap.map import percent
+from forgetmap.map import interval, percent
 from forgetmap.terminal import clean
 
 if TYPE_CHECKING:
@@ -26,10 +25,7 @@ _NAME = 30
 
 def print_lineage(result: Lineage, out: Console) -> None:
     """Print the lineage: one sentence, the tree, then a table for each question."""
-    out.print(Text(clean(result.headline(), 300), style="bold"))
-    out.print()
-    out.print(_tree(result))
-    out.print()
+    print_tree(result, out)
     for lines in result.life_lines:
         _print(out, f"life lines to {clean(lines.path[-1], _NAME)}", _life_lines(lines))
         if len(lines.path) > 2:
@@ -53,6 +49,14 @@ def print_lineage(result: Lineage, out: Console) -> None:
             style="dim",
         )
     )
+
+
+def print_tree(result: Lineage, out: Console) -> None:
+    """Print the sentence and the tree: every checkpoint, and what it lost and gained."""
+    out.print(Text(clean(result.headline(), 300), style="bold"))
+    out.print()
+    out.print(_tree(result))
+    out.print()
 
 
 def _print(out: Console, title: str, table: Table) -> None:

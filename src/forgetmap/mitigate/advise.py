@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict
 
 import forgetmap
 from forgetmap.capabilities.drift_result import Drift, GroupDrift
-from forgetmap.lineage.result import Lineage, WorstStage, interval
-from forgetmap.map import Cell, ForgettingMap, percent
+from forgetmap.lineage.result import Lineage, WorstStage
+from forgetmap.map import Cell, ForgettingMap, interval, percent
 from forgetmap.terminal import clean
 
 Turn = Literal["trust", "form", "train", "watch"]

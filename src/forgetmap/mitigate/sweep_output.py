@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from forgetmap.lineage.result import interval
-from forgetmap.map import HEADLINE_MEANING, percent
+from forgetmap.map import HEADLINE_MEANING, interval, percent
 from forgetmap.plotting import INK, KEPT, LOST, SOFT, WON
 from forgetmap.terminal import clean
 

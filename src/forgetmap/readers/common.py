@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from forgetmap.errors import InputError
-from forgetmap.files import lines, open_binary
+from forgetmap.files import lines, read_small
 from forgetmap.samples import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     from forgetmap.readers import ReadOptions
+    from forgetmap.samples import Meta
 
 STAMP = re.compile(r"_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.\w+$")
 """The time stamp that lm-eval and lighteval put into file names."""
@@ -48,16 +49,28 @@ def parse_json(text: bytes) -> Any:
 
 def read_json(path: Path) -> Any:
     """Read one JSON file."""
-    with open_binary(path) as file:
-        content = file.read(MAX_JSON_BYTES + 1)
-    if len(content) > MAX_JSON_BYTES:
-        raise InputError(
-            f"{path}: is larger than {MAX_JSON_BYTES // 2**20} MiB; not a results file"
-        )
+    content = read_small(path, MAX_JSON_BYTES, "a results file")
     try:
         return parse_json(content)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not valid JSON ({brief(error)})") from error
+
+
+def first_record(path: Path) -> dict[str, Any]:
+    """The object on the first line of a JSONL file; empty where there is none.
+
+    Example:
+        >>> import tempfile
+        >>> log = Path(tempfile.mkdtemp()) / "run.jsonl"
+        >>> _ = log.write_text('{"id": 1}\\n{"id": 2}')
+        >>> first_record(log)
+        {'id': 1}
+    """
+    try:
+        record = parse_json(next(iter(lines(path)), (0, b"{}"))[1])
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def json_lines(
@@ -100,6 +113,22 @@ def _is_cut_off(error: Exception) -> bool:
     if isinstance(error, UnicodeDecodeError):
         return error.reason == "unexpected end of data"
     return not isinstance(error, RecursionError)
+
+
+def note_settings(meta: Meta, model: str, task: str, settings: Mapping[str, Any]) -> None:
+    """Keep what a log tells of the settings of one task; what it leaves empty is not told.
+
+    Example:
+        >>> from forgetmap.samples import Meta
+        >>> meta = Meta(harness="h")
+        >>> note_settings(meta, "m", "sums", {"limit": 100, "system prompt": None})
+        >>> meta.settings
+        {'m': {'limit': {'sums': 100}}}
+    """
+    known = meta.settings.setdefault(model, {})
+    for name, value in settings.items():
+        if value:
+            known.setdefault(name, {})[task] = value
 
 
 def brief(error: BaseException) -> str:

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from forgetmap.errors import InputError
-from forgetmap.files import lines, open_binary, replacing
+from forgetmap.files import open_binary, replacing
 from forgetmap.readers.common import (
     brief,
     file_name,
     find_files,
+    first_record,
     json_lines,
     number,
     parse_json,
@@ -58,14 +59,8 @@ def sniff(path: Path) -> bool:
 
 
 def _is_samples(path: Path) -> bool:
-    if path.suffix != ".jsonl":
-        return False
-    try:
-        record = parse_json(next(iter(lines(path)), (0, b"{}"))[1])
-    except (ValueError, RecursionError):
-        return False
     wanted = {"schema_version", "evaluation_id", "sample_id", "evaluation_name", "evaluation"}
-    return isinstance(record, dict) and wanted <= record.keys()
+    return path.suffix == ".jsonl" and wanted <= first_record(path).keys()
 
 
 def _is_aggregate(path: Path) -> bool:

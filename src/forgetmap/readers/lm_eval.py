@@ -18,17 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from forgetmap.errors import InputError
-from forgetmap.files import lines
 from forgetmap.readers.common import (
     STAMP,
     Run,
     brief,
     file_name,
     find_files,
+    first_record,
     json_lines,
     number,
     number_repeats,
-    parse_json,
     read_json,
 )
 from forgetmap.samples import (
@@ -64,14 +63,7 @@ def sniff(path: Path) -> bool:
     """Look for sample files by name; a single file by the keys of its first line."""
     if path.is_dir():
         return bool(find_files(path, "samples_*.jsonl"))
-    if path.suffix != ".jsonl":
-        return False
-    try:
-        first = next(iter(lines(path)), (0, b"{}"))[1]
-        record = parse_json(first)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(record, dict) and {"doc_id", "resps"} <= record.keys()
+    return path.suffix == ".jsonl" and {"doc_id", "resps"} <= first_record(path).keys()
 
 
 class _RunFile(NamedTuple):

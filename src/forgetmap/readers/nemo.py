@@ -16,6 +16,7 @@ from forgetmap.readers.common import (
     file_name,
     find_files,
     json_lines,
+    note_settings,
     number,
     read_json,
     some,
@@ -86,10 +87,7 @@ def _describe(about: dict[str, Any], bundle: Path, meta: Meta) -> dict[str, str]
         "order of problems": config.get("shuffle_seed"),
         "harness version": about.get("sdk_version"),
     }
-    known = meta.settings.setdefault(model, {})
-    for name, value in settings.items():
-        if value:
-            known.setdefault(name, {})[task] = value
+    note_settings(meta, model, task, settings)
     return {"model": model, "task": task, "run": str(about["run_id"]), "metric": "reward"}
 
 

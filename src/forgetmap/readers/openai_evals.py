@@ -18,6 +18,7 @@ from forgetmap.readers.common import (
     file_name,
     find_files,
     json_lines,
+    note_settings,
     number,
     number_repeats,
 )
@@ -91,10 +92,7 @@ def _describe(spec: dict[str, Any], meta: Meta) -> Run:
         "grader": ", ".join(str(model) for model in models[1:]),
         "limit": config.get("max_samples"),
     }
-    known = meta.settings.setdefault(str(models[0]), {})
-    for name, value in settings.items():
-        if value:
-            known.setdefault(name, {})[task] = value
+    note_settings(meta, str(models[0]), task, settings)
     # The seed orders the samples only: a second run with the same seed is a repeat.
     stamp = str(spec.get("created_at") or "")
     return Run(str(models[0]), task, str(spec.get("run_id")), stamp)

@@ -12,8 +12,15 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from forgetmap.errors import InputError
-from forgetmap.files import lines, open_binary
-from forgetmap.readers.common import brief, file_name, json_lines, number, parse_json, read_json
+from forgetmap.files import open_binary
+from forgetmap.readers.common import (
+    brief,
+    file_name,
+    first_record,
+    json_lines,
+    number,
+    read_json,
+)
 from forgetmap.samples import Meta, Samples, batches, content_hash
 
 if TYPE_CHECKING:
@@ -56,13 +63,8 @@ def _is_json(file: Path) -> bool:
 
 
 def _is_jsonl(file: Path) -> bool:
-    if file.suffix != ".jsonl":
-        return False
-    try:
-        record = parse_json(next(iter(lines(file)), (0, b"{}"))[1])
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(record, dict) and {"vars", "success", "promptIdx", "testIdx"} <= record.keys()
+    wanted = {"vars", "success", "promptIdx", "testIdx"}
+    return file.suffix == ".jsonl" and wanted <= first_record(file).keys()
 
 
 def read(path: Path, how: ReadOptions) -> Samples:

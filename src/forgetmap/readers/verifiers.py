@@ -10,14 +10,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from forgetmap.errors import InputError
-from forgetmap.files import lines
 from forgetmap.readers.common import (
     brief,
     file_name,
     find_files,
+    first_record,
     json_lines,
+    note_settings,
     number,
-    parse_json,
     read_json,
     some,
 )
@@ -43,11 +43,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def _has_rollouts(file: Path) -> bool:
-    try:
-        record = parse_json(next(iter(lines(file)), (0, b"{}"))[1])
-    except (ValueError, RecursionError):
-        return False
-    if not isinstance(record, dict) or "reward" not in record:
+    record = first_record(file)
+    if "reward" not in record:
         return False
     return "example_id" in record or ("id" in record and file.with_name("metadata.json").is_file())
 
@@ -114,10 +111,7 @@ def _describe(file: Path, meta: Meta) -> tuple[str, str]:
         "task arguments": about.get("env_args"),
         "limit": about.get("num_examples"),
     }
-    known = meta.settings.setdefault(model, {})
-    for setting, value in settings.items():
-        if value:
-            known.setdefault(setting, {})[task] = value
+    note_settings(meta, model, task, settings)
     return model, task
 
 

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
+from forgetmap.database import connect, plain_path
 from forgetmap.errors import InputError
-from forgetmap.files import temporary_folder
 from forgetmap.flips import COLUMNS, with_causes
-from forgetmap.pairing import MEMORY_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,7 +57,7 @@ def write_items(pairs: Pairs, tasks: Iterable[str], path: str | Path) -> None:
     changed = pa.RecordBatchReader.from_batches(
         COLUMNS, (batch for table in with_causes(pairs.flips()) for batch in table.to_batches())
     )
-    with _connect() as connection:
+    with connect() as connection:
         connection.register("wanted", pa.table({"task": list(tasks)}))
         connection.register("stream", changed)
         connection.execute("CREATE TABLE items AS FROM stream SEMI JOIN wanted USING (task)")
@@ -133,10 +132,10 @@ class ItemStore:
         self.path = Path(path)
         if not self.path.is_file():
             raise InputError(f"{path}: is not a file; write it with forgetmap compare --save")
-        self._connection = _connect()
+        self._connection = connect()
         self._connection.execute("SET parquet_metadata_cache = true")
         try:
-            source = self._connection.read_parquet(_literal(self.path), file_row_number=True)
+            source = self._connection.read_parquet(plain_path(self.path), file_row_number=True)
             if missing := set(COLUMNS.names) - set(source.columns):
                 raise InputError(f"{path}: lacks the column {min(missing)!r}; save it again")
             source.create_view("items")
@@ -266,18 +265,6 @@ class ItemStore:
 
 def _group_rows(total: int) -> int:
     return min(max(total // _ROW_GROUPS, _FEWEST_ROWS), _MOST_ROWS)
-
-
-def _connect() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
-    connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-    connection.execute("SET temp_directory = $1", [str(temporary_folder(connection))])
-    return connection
-
-
-def _literal(path: Path) -> str:
-    """A path in which DuckDB finds no pattern."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path.absolute()))
 
 
 def _pattern(text: str) -> str:
