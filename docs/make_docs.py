@@ -18,6 +18,9 @@ from typer.testing import CliRunner
 
 from forgetmap import demo, terminal
 from forgetmap.cli import app
+from forgetmap.comparison import example_pipeline
+from forgetmap.lineage.build import lineage
+from forgetmap.lineage.terminal import print_tree
 
 DOCS = Path(__file__).resolve().parent
 SVG = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -55,11 +58,12 @@ def _commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, 
 
 
 def picture() -> str:
-    """The map of the bundled example, as SVG."""
+    """The bundled example as `forgetmap demo` shows it, as SVG."""
     console = Console(
         record=True, width=terminal.WIDTH, file=io.StringIO(), force_terminal=True, highlight=False
     )
     console.print("[bold]$ forgetmap demo[/bold]\n")
+    print_tree(lineage(example_pipeline()), console)
     terminal.print_map(demo(), console)
     return console.export_svg(code_format=SVG, unique_id="forgetmap")
 

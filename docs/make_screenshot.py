@@ -12,8 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from forgetmap import compare
-from forgetmap.comparison import example_folder
+from forgetmap import demo
 
 PICTURE = Path(__file__).resolve().parent / "images" / "report.png"
 SIZE = {"width": 1240, "height": 1250}
@@ -25,10 +24,9 @@ def main() -> None:
     browser_path = shutil.which("chromium") or shutil.which("chromium-browser")
     if not browser_path:
         sys.exit("no Chromium here: apt-get install chromium")
-    folder = example_folder()
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         report = Path(temporary, "report.html")
-        compare(folder / "before", folder / "after", task_map=folder / "tasks.csv", report=report)
+        demo(report=report)
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
         page = browser.new_page(viewport=SIZE)
         page.goto(report.as_uri())

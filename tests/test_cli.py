@@ -162,10 +162,18 @@ def test_one_of_several_models_is_chosen(tmp_path):
 def test_demo_writes_its_outputs_and_says_where(tmp_path):
     result = run("demo", "--out", tmp_path / "demo")
     assert result.exit_code == 0
-    assert result.output.startswith("forgot ")
+    assert result.output.startswith("of all checkpoints sft forgot most, against before: ")
+    assert "\nforgot " in result.output
     written = {path.name for path in (tmp_path / "demo").iterdir()}
-    assert written == {"report.html", "map.json", "map.csv", "map.tex", "flips.csv"}
+    pages = {"report.html", "lineage.html"}
+    assert written == {*pages, "map.json", "map.csv", "map.tex", "flips.csv"}
     assert all(name in result.output for name in written)
+
+
+def test_the_package_runs_as_a_module():
+    told = [sys.executable, "-m", "forgetmap", "--version"]
+    shown = subprocess.run(told, check=True, capture_output=True, text=True).stdout
+    assert shown == run("--version").output
 
 
 def test_help_teaches_and_version_is_printed():

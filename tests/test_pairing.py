@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forgetmap.errors import InputError
-from forgetmap.pairing import choose_metric, pair
+from forgetmap.metric_choice import choose_metric
+from forgetmap.pairing import pair
 from forgetmap.samples import Samples, content_hash
 from small_logs import random_scores, samples, shuffled
 

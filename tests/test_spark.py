@@ -9,7 +9,6 @@ import pytest
 
 import forgetmap
 from forgetmap.errors import InputError
-from forgetmap.readers import ReadOptions, read
 from forgetmap.samples import Meta, Samples, content_hash
 
 pytestmark = [
@@ -95,18 +94,8 @@ def test_spark_gives_the_map_and_the_flips_of_duckdb(name, identity, tmp_path):
 
 
 def test_the_bundled_example_gives_the_same_map_on_spark(tmp_path):
-    folder = forgetmap.comparison.example_folder()
-    for side in ("before", "after"):
-        read(folder / side, ReadOptions(text=True)).write(tmp_path / f"{side}.parquet")
-    maps = [
-        forgetmap.compare(
-            tmp_path / "before.parquet",
-            tmp_path / "after.parquet",
-            engine=engine,
-            task_map=folder / "tasks.csv",
-        )
-        for engine in ("duckdb", "spark")
-    ]
+    logs = forgetmap.comparison.example_logs()
+    maps = [forgetmap.compare(*logs, engine=engine) for engine in ("duckdb", "spark")]
     assert maps[0] == maps[1]
 
 

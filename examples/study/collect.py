@@ -4,9 +4,9 @@
 
 One Parquet file per run with the old questions, and one in `new/` with the new ones. Texts of
 third-party questions are not ours to pass on, and the tables need none: an item is known by the
-hash of its content. The runs of the bundled example keep the texts of the questions that this
-project made itself (atlas and airports), in `told/`. `probes/` has what was seen while training,
-`scores/` the scored answers to the capability suite.
+hash of its content. The runs of the bundled example keep the texts of the questions with options
+that this project made itself (atlas and airports), in `told/`. `probes/` has what was seen while
+training, `scores/` the scored answers to the capability suite.
 """
 
 import dataclasses
@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 from forgetmap.capabilities.score import score_responses
 from forgetmap.samples import TEXT_COLUMNS, Samples
 
-TOLD = ("before", "airports-sft-0", "airports-replay-25-0", "airports-anchor-0",
-        "airports-retention-0", "airports-merge-linear-0.5-0")  # fmt: skip
+TOLD = ("before", "airports-sft-0", "airports-repair-domain-0", "airports-anchor-questions-0",
+        "airports-replay-25-targeted-0", "airports-merge-linear-0.5-0")  # fmt: skip
 """Runs of smollm2 that keep their texts."""
 PROBED = ("sft", "sft-low-rate", "lora", "replay-25", "anchor", "anchor-questions", "retention")
 """Methods whose probes are kept."""
@@ -43,10 +43,13 @@ def main(work: Path, out: Path) -> None:
         if name in {f"smollm2-{told}" for told in TOLD}:
             table = pa.concat_tables([old.data, new.data])
             ours = table.filter(pc.match_substring_regex(table["task"], OURS))
+            ours = ours.filter(
+                pc.is_valid(ours["k"])
+            )  # with options, whose probabilities are known
             Samples(ours, old.meta).write(out / "told" / f"{name}.parquet")
         _carry(folder, out)
         _write_categories(folder, out / "tasks.csv")
-    for path in work.glob("theory-*.json"):
+    for path in (*work.glob("theory-*.json"), *work.glob("drift-*.json")):
         shutil.copy(path, out)
 
 

@@ -27,12 +27,37 @@ class Run:
     method: str
     recipe: Recipe
     old: str = ""
-    """What is replayed or anchored on: `text` the model wrote itself, `questions`, or nothing."""
+    """What is replayed or anchored on: `text` the model wrote itself, `questions`, nothing, or
+    what `forgetmap replay` draws from these questions for what the plain run forgot: `targeted`,
+    or `domain` for the category that lost most, alone."""
+    start: str = ""
+    """The method whose weights are trained on; the model before, if none."""
 
     @property
     def name(self) -> str:
         """The folder of the run."""
         return f"{self.model}-{self.task}-{self.method}-{self.recipe.seed}"
+
+    @property
+    def started(self) -> str:
+        """The folder of the run whose weights are trained on."""
+        return replace(self, method=self.start).name
+
+
+@dataclass(frozen=True)
+class Merge:
+    """A trained model merged with the model before."""
+
+    model: str
+    parent: str
+    """The method of its run of the airports task."""
+    how: str
+
+    @property
+    def name(self) -> str:
+        """The folder of its logs; the plain run is not named."""
+        parent = "" if self.parent == "sft" else f"{self.parent}-"
+        return f"{self.model}-airports-merge-{parent}{self.how}-{MENDED[self.model]}"
 
 
 SIZE = {"steps": 600, "batch": 32, "learning_rate": 2e-4}
@@ -67,25 +92,56 @@ SKILL = {
     "sdft": (SelfDistilled(**LITTLE, longest_answer=8), ""),
 }  # fmt: skip
 BROAD = {method: FACTS[method] for method in ("sft", "lora", "replay-25", "anchor", "retention")}
-MERGED = ("linear-0.25", "linear-0.5", "linear-0.75", "slerp-0.5", "ties-0.5", "dare-0.5")
-"""Of the plain run: method and share of the trained model."""
-SEVERAL_SEEDS = ("sft", "replay-25", "replay-25-questions", "anchor", "retention")
+AFTERWARDS = {
+    "replay-25-targeted": (Replayed(**SIZE, share=0.25), "targeted", ""),
+    "replay-25-domain": (Replayed(**SIZE, share=0.25), "domain", ""),
+    "repair-domain": (
+        Replayed(steps=150, batch=32, learning_rate=5e-5, share=0.5), "domain", "sft"
+    ),
+}  # fmt: skip
+"""What needs the map of the plain run; the last one mends the plain run's model."""
+MERGED = {
+    "sft": ("linear-0.25", "linear-0.5", "linear-0.75", "slerp-0.5", "ties-0.5", "dare-0.5"),
+    "sft-low-rate": ("linear-0.5",),
+}
+"""Runs of the airports task that are merged: how, and the share of the trained model."""
+MENDED = {"smollm2": 0, "gemma3-270m": 1}
+"""The seed of the runs whose weights are merged, mended, and held against the model before's."""
+SEVERAL_SEEDS = (
+    "sft", "replay-25", "replay-25-questions", "anchor", "anchor-questions", "retention",
+)  # fmt: skip
 SEEDS = (1, 2)
 CAPABILITIES = ("sft", "lora", "replay-25", "anchor", "retention")
 """Runs of the airports task whose model also answers the capability suite."""
 
 
 def runs() -> Iterator[Run]:
-    """Every training, in the order in which it is done."""
+    """Every training that needs no other, in the order in which it is done."""
     small, other = MODELS
     yield from _all(small, "airports", FACTS)
     yield from _all(other, "airports", {name: FACTS[name] for name in _FOR_BOTH})
+    for run in _all(other, "airports", {name: FACTS[name] for name in MERGED}):
+        yield replace(run, recipe=replace(run.recipe, seed=MENDED[other]))
     yield from _all(small, "sums", SKILL)
     yield from _all(small, "broad", BROAD)
     for seed in SEEDS:
         for run in _all(small, "airports", {name: FACTS[name] for name in SEVERAL_SEEDS}):
             yield replace(run, recipe=replace(run.recipe, seed=seed))
     yield from _all(other, "broad", {name: BROAD[name] for name in ("sft", "anchor")})
+
+
+def runs_afterwards() -> Iterator[Run]:
+    """Trainings that begin with what the plain run forgot."""
+    for model in MODELS:
+        for method, (recipe, old, start) in AFTERWARDS.items():
+            seeded = replace(recipe, seed=MENDED[model] if start else 0)
+            yield Run(model, "airports", method, seeded, old, start)
+
+
+def merges() -> Iterator[Merge]:
+    """Every merge."""
+    for model in MODELS:
+        yield from (Merge(model, parent, how) for parent in MERGED for how in MERGED[parent])
 
 
 _FOR_BOTH = (

@@ -14,7 +14,8 @@ Writes into the folder:
 | new.yaml | the new tasks as they are evaluated: airports, sums, broad |
 | airports.jsonl, sums.jsonl, broad.jsonl | their training data, as prompt and completion |
 
-Nothing of the third-party sets is part of this repository.
+Tasks of atlas whose questions differ in their options alone are not asked: the other half would ask
+the same again. Nothing of the third-party sets is part of this repository.
 """
 
 import json
@@ -54,7 +55,7 @@ def main(out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     atlas = load("atlas", seed=0)
     sets = {task.name: task for task in load("openai-evals").tasks}
-    asked = [_part(task, _half(task, 0)) for task in atlas.tasks]
+    asked = [_part(task, _half(task, 0)) for task in atlas.tasks if not _repeats_itself(task)]
     others = [_part(sets[name], _some(sets[name], count)) for name, count in OLD_SETS.items()]
     _write_suite(out, "old", [*asked, *others])
     _write_suite(out, "anchor", [_part(task, _half(task, 1)) for task in atlas.tasks])
@@ -83,6 +84,16 @@ def main(out: Path) -> None:
 def _half(task: Task, which: int) -> list[Question]:
     """Half of the items, by their identity; open answers are kept only where a number is asked."""
     return [question for question in task.questions() if question.item % 2 == which]
+
+
+def _repeats_itself(task: Task) -> bool:
+    """Whether questions of both halves share their words and differ in their options alone."""
+    halves = [set(_prompts(task, _half(task, which))) for which in (0, 1)]
+    return bool(halves[0] & halves[1])
+
+
+def _prompts(task: Task, questions: Iterable[Question]) -> list[str]:
+    return [str(make_request(task, question, Asking()).prompt) for question in questions]
 
 
 def _some(task: Task, count: int) -> list[Question]:
@@ -142,12 +153,11 @@ def _sums() -> Task:
 
 def _examples(task: Task, questions: Iterable[Question]) -> list[dict[str, str]]:
     """Training rows in the words of the evaluation's prompt."""
-    rows = []
-    for question in questions:
-        prompt = str(make_request(task, question, Asking()).prompt)
-        row = {"prompt": prompt, "completion": f" {question.target}"}
-        rows.append(row | {"rejected": f" {_wrong(question)}"})
-    return rows
+    asked = list(questions)
+    return [
+        {"prompt": prompt, "completion": f" {one.target}", "rejected": f" {_wrong(one)}"}
+        for one, prompt in zip(asked, _prompts(task, asked), strict=True)
+    ]
 
 
 def _wrong(question: Question) -> str:

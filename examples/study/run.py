@@ -18,12 +18,23 @@ import shutil
 import sys
 import time
 import traceback
+from collections import Counter
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from plan import CAPABILITIES, MERGED, MODELS, Run, runs
+from plan import (
+    CAPABILITIES,
+    MENDED,
+    MERGED,
+    MODELS,
+    Merge,
+    Run,
+    merges,
+    runs,
+    runs_afterwards,
+)
 
 from forgetmap.mitigate.recipes import Materials, Recipe
 
@@ -37,7 +48,11 @@ BEGINNING = "<|im_start|>"
 """What SmolLM2 begins a text with; its tokenizer does not add it."""
 CAPABILITY_TOKENS = 160
 PLAIN = "airports-sft-0"
-"""The run that is merged with the model before."""
+"""The run whose losses are drawn for, and that is mended."""
+KEPT = {f"{model}-airports-{method}-{seed}" for model, seed in MENDED.items() for method in MERGED}
+"""Runs whose weights are kept for the third stage."""
+DRAWN = 600
+"""Examples that `forgetmap replay` is asked for."""
 FAILED = "FAILED"
 
 
@@ -69,7 +84,7 @@ def main() -> None:
     parser.add_argument("models", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--workers", type=int, default=6)
-    parser.add_argument("--only", default="", help="jobs whose name holds this")
+    parser.add_argument("--only", default="", help="jobs whose name matches this pattern")
     parser.add_argument("--have", type=Path, help="logs of runs that need not be run again")
     parser.add_argument("--try-out", action="store_true", help="a few steps and questions of each")
     chosen = parser.parse_args()
@@ -80,14 +95,18 @@ def main() -> None:
     second: list[tuple[str, Any]] = [("train", run) for run in runs() if run.model in there]
     second[:0] = [("abilities", model) for model in there]
     second[12:12] = [("theory", share) for share in SHARES if "smollm2" in there]
-    third = [("merge", f"{model}-{how}") for model in there for how in MERGED]
+    third: list[tuple[str, Any]] = [
+        *(("train", run) for run in runs_afterwards() if run.model in there),
+        *(("merge", merge) for merge in merges() if merge.model in there),
+        *(("drift", run) for _, run in second if _name("", run) in KEPT),
+    ]
     third = [job for job in third if not _is_there(*job, chosen.have)]
-    parents = {f"{what.rsplit('-', 2)[0]}-{PLAIN}" for _, what in third}
+    parents = {_parent(*job) for job in third}
     second = [job for job in second if _name(*job) in parents or not _is_there(*job, chosen.have)]
     failed = 0
     with get_context("spawn").Pool(chosen.workers) as pool:
         for stage in (first, second, third):
-            jobs = [(*job, study) for job in stage if chosen.only in _name(*job)]
+            jobs = [(*job, study) for job in stage if re.search(chosen.only, _name(*job))]
             for number, told in enumerate(pool.imap_unordered(_do, jobs), 1):
                 failed += FAILED in told
                 print(f"{time.strftime('%H:%M:%S')} {number} of {len(jobs)}: {told}", flush=True)
@@ -96,24 +115,30 @@ def main() -> None:
 
 
 def _name(kind: str, what: Any) -> str:
-    return what.name if isinstance(what, Run) else f"{kind}-{what}"
+    if kind == "drift":
+        return f"drift-{what.name}"
+    return what.name if isinstance(what, Run | Merge) else f"{kind}-{what}"
+
+
+def _parent(kind: str, what: Any) -> str:
+    """The run that a job of the third stage needs."""
+    if kind == "drift":
+        return str(what.name)
+    if kind == "merge":
+        return f"{what.model}-airports-{what.parent}-{MENDED[what.model]}"
+    return what.started if what.start else f"{what.model}-{PLAIN}"
 
 
 def _is_there(kind: str, what: Any, logs: Path | None) -> bool:
     """Whether the logs of an earlier run hold what a job would make."""
     if logs is None:
         return False
-    if kind == "theory":
-        return (logs / f"theory-{what:g}.json").is_file()
-    name = _merged_name(what) if kind == "merge" else _name(kind, what)
+    if kind in ("theory", "drift"):
+        return (logs / f"{_name(kind, what)}.json").is_file()
+    name = _name(kind, what)
     folder = logs / "scores" if kind == "abilities" else logs
     name = f"{what}-before" if kind == "abilities" else name
     return (folder / f"{name}.parquet").is_file()
-
-
-def _merged_name(what: str) -> str:
-    model = next(model for model in MODELS if what.startswith(model))
-    return f"{model}-airports-merge-{what.removeprefix(f'{model}-')}-0"
 
 
 def _do(job: tuple[str, Any, Study]) -> str:
@@ -122,9 +147,9 @@ def _do(job: tuple[str, Any, Study]) -> str:
     os.environ.update(TRL_EXPERIMENTAL_SILENCE="1", TOKENIZERS_PARALLELISM="false")
     logging.disable(logging.WARNING)
     begun = time.perf_counter()
-    kinds = {"before": _before, "abilities": _abilities, "theory": _theory, "merge": _merge}
+    kinds = {"before": _before, "abilities": _abilities, "train": _train, "theory": _theory}
     try:
-        (kinds | {"train": _train})[kind](what, study)
+        (kinds | {"merge": _merge, "drift": _drift})[kind](what, study)
     except Exception as error:
         traceback.print_exc()
         return f"{_name(kind, what)} {FAILED}: {type(error).__name__}: {error!s:.300}"
@@ -169,17 +194,21 @@ def _train(run: Run, study: Study) -> None:
         callbacks = [
             ForgettingCallback(study.data / "probe.yaml", every=every, out=logs / "probes")
         ]
-    before, recipe = study.models / run.model, study.recipe(run.recipe)
+    recipe, before = study.recipe(run.recipe), study.models / run.model
+    if run.start:
+        before = study.weights(run.started)
+    materials = _materials(run, study)
     begun = time.perf_counter()
-    train(recipe, before, _materials(run, study), weights, callbacks=callbacks)
+    train(recipe, before, materials, weights, callbacks=callbacks)
     seconds = time.perf_counter() - begun
     name = f"{before}+{weights}" if recipe.lora else str(weights)
     _evaluate(name, study, logs)
     if is_main and run.method in CAPABILITIES:
         _answer_capabilities(name, study, logs)
     told = {**recipe.describe(), "task": run.task, "old": run.old, "seconds": seconds}
+    told["replayed"] = dict(Counter(row.get("category", "") for row in materials.old))
     (logs / "run.json").write_text(json.dumps(told))
-    if run.name != f"{run.model}-{PLAIN}":
+    if run.name not in KEPT:
         shutil.rmtree(weights)
 
 
@@ -201,20 +230,30 @@ def _materials(run: Run, study: Study) -> Materials:
     )
 
 
-def _merge(what: str, study: Study) -> None:
-    """Merge the plain run with the model before, and evaluate the result."""
+def _merge(what: Merge, study: Study) -> None:
+    """Merge a run with the model before, and evaluate the result."""
     from forgetmap.mitigate.merge import merge
 
-    model, method, weight = what.rsplit("-", 2)
-    logs, weights = study.work / _merged_name(what), study.weights(what)
+    logs, weights = study.work / what.name, study.weights(what.name)
     if (logs / "run.json").is_file():
         return
-    trained = study.weights(f"{model}-{PLAIN}")
-    merge(study.models / model, trained, weights, method=method, weight=float(weight))
+    method, _, weight = what.how.rpartition("-")
+    trained = study.weights(_parent("merge", what))
+    merge(study.models / what.model, trained, weights, method=method, weight=float(weight))
     _evaluate(weights, study, logs)
-    told = {"method": f"merge {method}-{weight}", "task": "airports"}
+    told = {"method": f"merge {what.how}", "of": what.parent, "task": "airports"}
     (logs / "run.json").write_text(json.dumps(told))
     shutil.rmtree(weights)
+
+
+def _drift(run: Run, study: Study) -> None:
+    """How far a run moved the weights."""
+    from forgetmap.mitigate.weight_drift import weight_drift
+
+    before, after = study.models / run.model, study.weights(run.name)
+    found = weight_drift(before, f"{before}+{after}" if run.recipe.lora else after)
+    told = {"model": run.model, "method": run.method, **found.total.model_dump()}
+    (study.work / f"drift-{run.name}.json").write_text(json.dumps(told))
 
 
 def _evaluate(model: Path | str, study: Study, logs: Path) -> None:
@@ -250,7 +289,28 @@ def exact_number(completions: list[str], answer: list[str], **_: Any) -> list[fl
 def _old(run: Run, study: Study) -> list[dict[str, str]]:
     if run.old == "text":
         return _rows(study.texts(run.model))
-    return _anchor_rows(study.data) if run.old == "questions" else []
+    if run.old in ("targeted", "domain") and not study.try_out:  # a few steps forget nothing
+        return _drawn(run, study)
+    return _anchor_rows(study.data) if run.old else []
+
+
+def _drawn(run: Run, study: Study) -> list[dict[str, str]]:
+    """Map the plain run, and draw from the questions for what it forgot, as a user would."""
+    import forgetmap
+    from forgetmap.mitigate.replay import PROMPTS, build_replay
+
+    folder = study.work / run.name
+    before, after = (study.work / f"{run.model}-{name}" / "old" for name in ("before", PLAIN))
+    tasks = before / "tasks.csv"
+    forgetmap.compare(before, after, task_map=tasks, save=folder / "map")
+    pool = folder / "pool.jsonl"
+    pool.write_text("".join(json.dumps(row) + "\n" for row in _anchor_rows(study.data)))
+    given: dict[str, Any] = {"logs": [before], "pool": pool}
+    made = build_replay(folder / "map", folder / "replay", DRAWN, **given)
+    if run.old == "domain":
+        worst = next(iter(made.categories))
+        build_replay(folder / "map", folder / "replay", DRAWN, categories=[worst], **given)
+    return _rows(folder / "replay" / PROMPTS)
 
 
 def _anchor_rows(data: Path) -> list[dict[str, str]]:
@@ -262,6 +322,7 @@ def _anchor_rows(data: Path) -> list[dict[str, str]]:
         {
             "prompt": str(make_request(task, question, Asking()).prompt),
             "completion": f" {question.target}",
+            "category": task.category,
         }
         for task in load(data / "anchor.yaml").tasks
         for question in task.questions()

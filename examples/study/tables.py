@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy.stats import binomtest
 
 import forgetmap
 from forgetmap import plotting
 from forgetmap.capabilities.drift import drift
+from forgetmap.samples import Samples
+from forgetmap.taskmap import TaskMap
 
 DRAWS = 2_000
 MODELS = {"smollm2": "SmolLM2-135M-Instruct", "gemma3-270m": "Gemma 3 270M"}
@@ -43,25 +46,44 @@ class Run:
         """As its files are called."""
         return f"{self.model}-{self.task}-{self.method}-{self.seed}"
 
-    @cached_property
-    def map(self) -> Any:
-        """What was forgotten of the old questions."""
-        before = self.logs / f"{self.model}-before.parquet"
-        after, categories = self.logs / f"{self.name}.parquet", self.logs / "tasks.csv"
-        return forgetmap.compare(before, after, task_map=categories, draws=DRAWS)
+    @property
+    def files(self) -> tuple[Path, Path]:
+        """The logs of the model before, and of this one."""
+        return self.logs / f"{self.model}-before.parquet", self.logs / f"{self.name}.parquet"
 
     @cached_property
+    def keys(self) -> list[tuple[str, int]]:
+        """Task and item of every old question; the arrays below are in this order."""
+        return sorted(_correct(self.files[0]))
+
+    @cached_property
+    def right(self) -> tuple[np.ndarray, np.ndarray]:
+        """Item by item: right before (1) or not (0), and now."""
+        before, after = (_correct(file) for file in self.files)
+        return tuple(
+            np.array([found[key] for key in self.keys], float) for found in (before, after)
+        )
+
+    @property
     def lost(self) -> np.ndarray:
-        """Item by item: right before, wrong now (1) or not (0)."""
-        before = _correct(self.logs / f"{self.model}-before.parquet")
-        after = _correct(self.logs / f"{self.name}.parquet")
-        return np.array([before[key] and not after[key] for key in sorted(before)], dtype=float)
+        """Item by item: right before, wrong now."""
+        return self.right[0] * (1 - self.right[1])
+
+    @property
+    def gained(self) -> np.ndarray:
+        """Item by item: wrong before, right now."""
+        return (1 - self.right[0]) * self.right[1]
 
     @cached_property
     def foreign(self) -> np.ndarray:
         """Item by item: whether it comes from a third-party set."""
-        before = _correct(self.logs / f"{self.model}-before.parquet")
-        return np.array([task.startswith("evals_") for task, _ in sorted(before)])
+        return np.array([task.startswith("evals_") for task, _ in self.keys])
+
+    @cached_property
+    def beyond_chance(self) -> float:
+        """Forgotten beyond chance: among the questions with options, from their probabilities."""
+        sides = [_with_options(file) for file in self.files]
+        return float(forgetmap.compare(*sides, draws=100).total.forgetting.soft.value)
 
     @cached_property
     def learned(self) -> tuple[int, int]:
@@ -78,7 +100,7 @@ def main(logs: Path, out: Path) -> None:
             chosen = [run for run in runs if run.model == model and run.task == task]
             if chosen:
                 parts += [f"## {title}, {task}", _table(chosen)]
-    parts += ["## Where it is lost", _categories(runs)]
+    parts += ["## Where it is lost", _categories(runs), "## One domain", _domain(runs)]
     parts += ["## Behaviour", _capabilities(logs)]
     parts += ["## Theory beside measurement", _old_mass(logs), _tilt(runs)]
     (out / "results.md").write_text("\n\n".join(parts) + "\n")
@@ -88,12 +110,15 @@ def main(logs: Path, out: Path) -> None:
 def _made_by() -> str:
     return (
         "Made by `python tables.py logs .` from the logs beside it. *Forgotten* is the share of "
-        "all old questions that were right before and are wrong after, with a 95 % interval over "
-        "the questions; with several seeds it is the mean, and their range stands beside. *Of "
-        "others* is the same among the questions of third-party sets. *Against sft* is the "
-        "difference to the plain run on the same questions, paired, averaged over seeds; it says "
-        "nothing about other trainings. Written answers count by their first draw here. *Time* "
-        "is that of the training beside the plain run's, with several runs on the card at once."
+        "all old questions that were right before and are wrong after, with a 95 % interval "
+        "over the questions; with several seeds it is the mean, and their range stands beside. "
+        "It counts lucky guesses that went the other way; *beyond chance* does not: of the "
+        "questions with options, what was lost beyond the models' own uncertainty (the "
+        "estimator `soft`). *Of others* is the share forgotten among the questions of third- "
+        "party sets. *Against sft* is the difference to the plain run on the same questions, "
+        "paired, averaged over seeds; it says nothing about other trainings. Written answers "
+        "count by their first draw here. *Time* is that of the training beside the plain run's, "
+        "with several runs on the card at once."
     )
 
 
@@ -120,6 +145,12 @@ def _correct(path: Path, task: str = "") -> dict[tuple[str, int], bool]:
     }
 
 
+@cache
+def _with_options(path: Path) -> Samples:
+    table = pq.read_table(path)
+    return Samples(table.filter(pc.is_valid(table["k"])), Samples.read(path).meta)
+
+
 def _table(runs: Sequence[Run]) -> str:
     by_method: dict[str, list[Run]] = {}
     for run in runs:
@@ -129,17 +160,16 @@ def _table(runs: Sequence[Run]) -> str:
         by_method, key=lambda method: (method.startswith("merge"), method != "sft", method)
     )
     lines = [
-        "| method | seeds | forgotten | against sft | of others | gained | old "
+        "| method | seeds | forgotten | against sft | beyond chance | of others | gained | old "
         "questions right | new task right | time |",
-        "| --- " * 9 + "|",
+        "| --- " * 10 + "|",
     ]
     lines += [_row(method, by_method[method], plain) for method in order]
     return "\n".join(lines)
 
 
 def _row(method: str, runs: Sequence[Run], plain: Sequence[Run]) -> str:
-    totals = [run.map.total for run in runs]
-    lost, gained = _mean_lost(runs), np.mean([_raw(one.backward_transfer) for one in totals])
+    lost = _mean_lost(runs)
     low, high = _interval(lost)
     span = ""
     if len(runs) > 1:
@@ -152,12 +182,13 @@ def _row(method: str, runs: Sequence[Run], plain: Sequence[Run]) -> str:
     seconds = [run.about.get("seconds") for run in runs]
     usual = np.mean([run.about["seconds"] for run in plain])
     cost = f"{np.mean(seconds) / usual:.1f} x" if all(seconds) else ""
-    before, after = totals[0].accuracy_before, np.mean([one.accuracy_after for one in totals])
+    before, after = (np.mean([run.right[side] for run in runs]) for side in (0, 1))
     cells = [
         f"{_percent(lost.mean())} ({_percent(low)} to {_percent(high)}{span})",
         difference,
+        _percent(np.mean([run.beyond_chance for run in runs])),
         _percent(lost[runs[0].foreign].mean()),
-        _percent(gained),
+        _percent(np.mean([run.gained for run in runs])),
         f"{_percent(before)} to {_percent(after)}",
         f"{_percent(right / asked)} ({_percent(told.low)} to {_percent(told.high)})",
         cost,
@@ -167,10 +198,6 @@ def _row(method: str, runs: Sequence[Run], plain: Sequence[Run]) -> str:
 
 def _mean_lost(runs: Sequence[Run]) -> np.ndarray:
     return np.mean([run.lost for run in runs], axis=0)
-
-
-def _raw(transition: Any) -> float:
-    return float(transition.raw.value)
 
 
 def _interval(values: np.ndarray) -> tuple[float, float]:
@@ -192,15 +219,59 @@ def _categories(runs: Sequence[Run]) -> str:
     chosen = [
         run for run in runs if run.seed == "0" and run.method in _SHOWN and run.task == "airports"
     ]
-    names = sorted(chosen[0].map.categories)
+    category = TaskMap.load(chosen[0].logs / "tasks.csv").category
+    names = sorted({category(task) for task, _ in chosen[0].keys})
     lines = [
         "| forgotten | " + " | ".join(names) + " |",
         "| --- " * (len(names) + 1) + "|",
     ]
     for run in chosen:
-        cells = [_percent(_raw(run.map.categories[name].forgetting)) for name in names]
+        within = np.array([category(task) for task, _ in run.keys])
+        cells = [_percent(run.lost[within == name].mean()) for name in names]
         lines.append(f"| {run.model} {run.method} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _domain(runs: Sequence[Run]) -> str:
+    """Replay for what the map says was lost: everything, or one category alone."""
+    found = {
+        model: {run.method: run for run in runs if run.model == model and run.seed == "0"}
+        for model in MODELS
+    }
+    domains = {
+        model: next(iter(methods[_DOMAIN].about["replayed"]))
+        for model, methods in found.items()
+        if _DOMAIN in methods
+    }
+    lines = [
+        "The domain is the category of which the plain run forgot most questions. "
+        "`replay-25-domain` replays what `forgetmap replay --category` draws for it, never a "
+        "question that is asked.",
+        "",
+        "| run | domain | old examples | of the domain | forgotten in the domain | against sft | "
+        "forgotten elsewhere | against sft |",
+        "| --- " * 8 + "|",
+    ]
+    for model, domain in domains.items():
+        chosen = (found[model].get(method) for method in _DRAWN)
+        lines += [_domain_row(run, found[model]["sft"], domain) for run in chosen if run]
+    return "\n".join(lines)
+
+
+def _domain_row(run: Run, plain: Run, domain: str) -> str:
+    category = TaskMap.load(run.logs / "tasks.csv").category
+    inside = np.array([category(task) == domain for task, _ in run.keys])
+    drawn = run.about.get("replayed", {})
+    parts = [cell for where in (inside, ~inside) for cell in _beside(run, plain, where)]
+    cells = [domain, f"{sum(drawn.values()):,}", f"{drawn.get(domain, 0):,}", *parts]
+    return f"| {run.model} {run.method} | " + " | ".join(cells) + " |"
+
+
+def _beside(run: Run, plain: Run, where: np.ndarray) -> tuple[str, str]:
+    """What a run forgot of some questions, and the difference to the plain run."""
+    low, high = _interval(run.lost[where])
+    share = f"{_percent(run.lost[where].mean())} ({_percent(low)} to {_percent(high)})"
+    return share, "" if run is plain else _signed(run.lost[where] - plain.lost[where])
 
 
 def _capabilities(logs: Path) -> str:
@@ -233,7 +304,9 @@ def _relative(found: Any) -> str:
     return f"{found.value:+.0%} ({found.low:+.0%} to {found.high:+.0%})" if found else "withheld"
 
 
-_SHOWN = ("sft", "replay-25", "anchor", "retention")
+_SHOWN = ("sft", "replay-25", "anchor", "anchor-questions", "retention")
+_DOMAIN = "replay-25-domain"
+_DRAWN = ("sft", "replay-25-questions", "replay-25-targeted", _DOMAIN, "repair-domain")
 
 
 def _theory(logs: Path) -> list[dict[str, Any]]:
@@ -299,18 +372,22 @@ def _tilt(runs: Sequence[Run]) -> str:
 def _draw(runs: Sequence[Run], logs: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with plotting.style():
-        _draw_trade(runs, folder)
+        for model, title in MODELS.items():
+            _draw_trade([run for run in runs if run.model == model], title, folder)
         _draw_old_mass(logs, folder)
         _draw_curves(logs, folder)
 
 
-def _draw_trade(runs: Sequence[Run], folder: Path) -> None:
+def _draw_trade(runs: Sequence[Run], title: str, folder: Path) -> None:
     """Method by method: what was forgotten, and what was learned for it."""
     from matplotlib.figure import Figure
 
-    chosen = [run for run in runs if run.name.startswith("smollm2-airports-") and run.seed == "0"]
-    chosen.sort(key=lambda run: run.lost.mean())
-    figure = Figure(figsize=(8.4, 5.4))
+    found: dict[str, Run] = {}
+    for run in runs:  # the first seed of each
+        if run.task == "airports":
+            found.setdefault(run.method, run)
+    chosen = sorted(found.values(), key=lambda run: run.lost.mean())
+    figure = Figure(figsize=(8.4, 1.2 + 0.2 * len(chosen)))
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     for place, run in enumerate(chosen):
         colour = plotting.WON if run.method.startswith("merge") else plotting.LOST
@@ -321,10 +398,10 @@ def _draw_trade(runs: Sequence[Run], folder: Path) -> None:
         right.barh(place, 100 * known / asked, height=0.6, color=plotting.KEPT)
     left.set_yticks(range(len(chosen)), [run.method for run in chosen])
     left.set(xlabel="old questions forgotten, % (95 %)", xlim=(0, None))
-    left.set_title("SmolLM2 learns 2,000 airports (merges in blue)")
+    left.set_title(f"{title} learns 2,000 airports (merges in blue)")
     right.set(xlabel="airports right, %", xlim=(0, 100))
     right.set_axisbelow(True)
-    plotting.save(figure, folder, "trade")
+    plotting.save(figure, folder, f"trade-{runs[0].model}")
 
 
 def _draw_old_mass(logs: Path, folder: Path) -> None:

@@ -109,11 +109,11 @@ def save_baseline(
 
     Example:
         >>> import tempfile
-        >>> from forgetmap.comparison import example_folder
+        >>> from forgetmap.comparison import example_logs
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     kept = save_baseline("base", example_folder() / "before", store=folder)
+        ...     kept = save_baseline("base", example_logs()[0], store=folder)
         ...     [found.name for found in list_baselines(folder)], kept.samples
-        (['base'], 2912)
+        (['base'], 4070)
     """
     home = Path(store)
     _check_name(name)

@@ -404,11 +404,10 @@ def with_causes_counted(result: ForgettingMap, pairs: Pairs) -> ForgettingMap:
 
     Example:
         >>> import forgetmap
-        >>> from forgetmap.comparison import example_folder
-        >>> logs = [example_folder() / side for side in ("before", "after")]
-        >>> cell = forgetmap.compare(*logs, causes=True, draws=500).total  # calls this function
+        >>> from forgetmap.comparison import example_logs
+        >>> cell = forgetmap.compare(*example_logs(), causes=True, draws=500).total  # calls it
         >>> cell.causes, cell.churn
-        ({'wrong': 147}, 119)
+        ({'wrong': 407}, 535)
     """
     from forgetmap.flips import with_causes
 

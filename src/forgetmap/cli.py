@@ -298,23 +298,27 @@ def demo(
         Path, typer.Option(readable=False, metavar="FOLDER", help="Where to put the results.")
     ] = Path("forgetmap-demo"),
 ) -> None:
-    """Map forgetting in the bundled example: a real small model, before and after a fine-tune."""
+    """Map forgetting in the bundled example: a real small model, fine-tuned and mended."""
     from forgetmap import terminal
     from forgetmap.comparison import demo as run
-    from forgetmap.comparison import example_folder
+    from forgetmap.comparison import example_logs, example_pipeline
     from forgetmap.files import make_folder
+    from forgetmap.lineage.build import lineage as trace
+    from forgetmap.lineage.terminal import print_tree
 
+    console = terminal.console()
     with clear_errors():
         make_folder(out)
+        traced = trace(example_pipeline(), report=out / "lineage.html")
+        print_tree(traced, console)
         result = run(flips=out / "flips.csv", report=out / "report.html")
         _write_outputs(result, out / "map.json", out / "map.csv", out / "map.tex")
-    terminal.print_map(result, terminal.console())
-    folder = example_folder()
-    typer.echo(f"\nThe logs: {folder}/before and {folder}/after, written by lm-eval.")
-    typer.echo(f"Written to {out}/: report.html (for a browser), flips.csv (items that changed),")
-    typer.echo("map.json, map.csv, map.tex.")
-    typer.echo(f"The same by hand: forgetmap compare {folder}/before {folder}/after "
-               f"--task-map {folder}/tasks.csv")  # fmt: skip
+    terminal.print_map(result, console)
+    before, after = example_logs()
+    typer.echo(f"\nWritten to {out}/: report.html (the first step, for a browser), lineage.html")
+    typer.echo("(all steps), flips.csv (items that changed), map.json, map.csv, map.tex. By hand:")
+    typer.echo(f"  forgetmap compare {before} {after} --task-map {before.parents[1] / 'tasks.csv'}")
+    typer.echo(f"  forgetmap lineage {example_pipeline()}")
 
 
 @app.command()

@@ -14,7 +14,7 @@ from forgetmap.cells import CellTable, Plan
 from forgetmap.errors import InputError
 from forgetmap.evaluate.describe import suspicions
 from forgetmap.flips import check_suffix, write_flips
-from forgetmap.map import Confound, CoverageReport, ForgettingMap, Settings, Side
+from forgetmap.map import Cell, Confound, CoverageReport, ForgettingMap, Settings, Side
 from forgetmap.pairing import pair
 from forgetmap.readers import ReadOptions, read
 from forgetmap.readers.common import some
@@ -25,12 +25,13 @@ from forgetmap.taskmap import IGNORED, UNMAPPED, TaskMap
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from forgetmap.pairing import Identity, Pairs
+    from forgetmap.logs import Identity
+    from forgetmap.pairing import Pairs
 
 Sources = tuple[tuple[str | Path | Samples, str | None, str], ...]
 """Per side: the log, the model to take from it, and the side's name."""
 AnySamples = TypeVar("AnySamples", bound=Samples)
-_EXAMPLE = "examples/smollm2-airports"
+_EXAMPLE = "examples/study/pipeline.yaml"
 
 
 def compare(
@@ -88,7 +89,9 @@ def compare(
         >>> result.total.forgetting.raw.value, result.total.backward_transfer.raw.value
         (0.25, 0.25)
     """
-    _check_numbers(threshold, margin, draws, seed)
+    check_threshold(threshold)
+    plan = Plan(margin=margin, draws=draws, seed=seed)
+    plan.check()
     _check_choices(identity, engine, compat)
     check_columns(columns or {})
     if flips is not None:
@@ -108,7 +111,7 @@ def compare(
     result = build_map(
         pairs,
         {task: categories.category(task) for task in pairs.patterns.tasks} if categories else {},
-        Plan(margin=margin, draws=draws, seed=seed),
+        plan,
         sides=sides,
         threshold=threshold,
         task_map=categories.name if categories else None,
@@ -125,30 +128,31 @@ def compare(
 
 
 def demo(flips: str | Path | None = None, report: str | Path | None = None) -> ForgettingMap:
-    """Map the bundled example: a small language model before and after a narrow fine-tune.
+    """Map the first step of the bundled example: a small language model before and after SFT.
 
     Example:
         >>> demo().total.n > 1000
         True
     """
-    folder = example_folder()
-    return compare(
-        folder / "before",
-        folder / "after",
-        task_map=folder / "tasks.csv",
-        flips=flips,
-        report=report,
-    )
+    before, after = example_logs()
+    tasks = before.parents[1] / "tasks.csv"
+    return compare(before, after, task_map=tasks, flips=flips, report=report)
 
 
-def example_folder() -> Path:
-    """Where the bundled example lies: in the wheel, or in the source tree."""
-    packaged = Path(__file__).parent / "example"
+def example_pipeline() -> Path:
+    """Where the bundled example lies, a pipeline file: in the wheel, or in the source tree."""
+    packaged = Path(__file__).parent / "example" / "pipeline.yaml"
     source = Path(__file__).parents[2] / _EXAMPLE
-    for folder in (packaged, source):
-        if (folder / "before").is_dir():
-            return folder
+    for path in (packaged, source):
+        if path.is_file():
+            return path
     raise InputError("the bundled example is missing; reinstall forgetmap")
+
+
+def example_logs() -> list[Path]:
+    """The logs of the bundled example's first step: the model before, and after plain SFT."""
+    folder = example_pipeline().parent / "logs" / "told"
+    return [folder / f"smollm2-{name}.parquet" for name in ("before", "airports-sft-0")]
 
 
 def build_map(
@@ -182,7 +186,7 @@ def build_map(
             *(f"after: {text}" for text in sides[1].meta.warnings),
             *pairs.warnings,
             *_conflict_warning(pairs),
-            *suspicions(sides[0], sides[1]),
+            *suspicions(sides[0], sides[1], flipped=_has_flipped(total)),
         ],
         total=total,
         macro=table.macro(),
@@ -192,15 +196,14 @@ def build_map(
     )
 
 
-def _check_numbers(threshold: float, margin: float, draws: int, seed: int) -> None:
+def _has_flipped(total: Cell) -> bool:
+    return total.forgetting.raw.value > 0 or total.backward_transfer.raw.value > 0
+
+
+def check_threshold(threshold: float) -> None:
+    """Refuse a score that none can be compared with."""
     if not math.isfinite(threshold):
         raise InputError(f"the threshold must be a number, not {threshold}")
-    if not 0 < margin < 1:
-        raise InputError(f"the margin must be a fraction between 0 and 1, not {margin}")
-    if not 100 <= draws <= 1_000_000:
-        raise InputError(f"draws must be between 100 and 1,000,000, not {draws}")
-    if seed < 0:
-        raise InputError(f"the seed must not be negative, not {seed}")
 
 
 def _check_choices(identity: str, engine: str, compat: str | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 from pydantic import BaseModel
 
-from forgetmap.pairing import query
+from forgetmap.database import query
 from forgetmap.readers import read
 
 if TYPE_CHECKING:

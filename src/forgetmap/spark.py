@@ -8,6 +8,7 @@ changes is then made by DuckDB on the driver.
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,12 +20,15 @@ from forgetmap.readers.common import brief, some
 from forgetmap.samples import META_KEY, SCHEMA, THRESHOLD, Meta, Samples, parse_meta
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from forgetmap.pairing import Identity, Rows
+    from forgetmap.database import Rows
+    from forgetmap.logs import Identity
 
 _MOST_FOOTERS = 200
 """Files whose metadata are looked at; parts of one log all say the same."""
+_STREAMED = 10_000
+"""Rows that come to this machine at a time, where rows are asked for."""
 
 
 def session() -> Any:
@@ -70,6 +74,12 @@ class Lake(Samples):
         if None in found:
             raise InputError(f"{self.address}: a row lacks its 'model'; convert the log again")
         return sorted(found)
+
+    def _stream(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        rows = self.frame.select(*columns).toLocalIterator()
+        schema = pa.schema([SCHEMA.field(name) for name in columns])
+        while some_rows := [row.asDict() for row in islice(rows, _STREAMED)]:
+            yield pa.RecordBatch.from_pylist(some_rows, schema)
 
     @property
     def rows(self) -> int:

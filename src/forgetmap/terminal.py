@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forgetmap.gate import GateResult
-    from forgetmap.map import Cell, Compat, Estimate, ForgettingMap
+    from forgetmap.map import Cell, Compat, Estimate, ForgettingMap, Headline
     from forgetmap.show import LogSummary
 
 WIDTH = 100
+MOST_TASKS = 12
+"""Tasks listed where categories give the overview; the files have all."""
 _UNPRINTABLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Unicode categories: control, format (direction marks), lone surrogates, line ends."""
 _COLOURS = {
@@ -65,27 +67,45 @@ def print_map(result: ForgettingMap, out: Console, gates: list[GateResult] | Non
     groups = {"all items": result.total}
     if result.categories:
         groups["mean of categories"] = result.macro
-    tables = [_table("total", groups)]
-    if result.categories:
-        tables.append(_table("category", result.categories))
-    tables.append(_table("task", result.tasks))
+    shown, marks = _tasks(result), _marks(result)
+    parts = {"total": groups, "category": result.categories, "task": shown}
+    for title, cells in parts.items():
+        if cells:
+            out.print(_table(title, cells, marks, out.width))
+            out.print()
     if result.compat:
-        tables.append(_compat(result.compat))
-    for table in tables:
-        out.print(table)
+        out.print(_compat(result.compat))
         out.print()
+    if hidden := len(result.tasks) - len(shown):
+        out.print(Text(f"{hidden} tasks that forgot less: --csv, --json and --report list all"))
     for text in result.warnings:
         out.print(Text(f"note: {clean(text)}", style="dim"))
+    counted = "; ".join(f"{mark}{name} = {HEADLINE_MEANING[name]}" for name, mark in marks.items())
     out.print(
         Text(
-            f"forgot, gained: {result.settings.headline} = "
-            f"{HEADLINE_MEANING[result.settings.headline]}; 95 % intervals in brackets. "
+            f"forgot, gained: {counted}; 95 % intervals in brackets. "
             "raw: 1->0 / 0->1 flips. p: paired test of the net change, adjusted. "
             "verdict: forgetting, net change; ? is undecided. "
             "* hinges on one task: leaving it out would change the value by more than half.",
             style="dim",
         )
     )
+
+
+def _tasks(result: ForgettingMap) -> dict[str, Cell]:
+    """All tasks; where they are many and categories sum them up, those that forgot most."""
+    if not result.categories or len(result.tasks) <= MOST_TASKS:
+        return dict(result.tasks)
+    by_loss = sorted(result.tasks.items(), key=lambda pair: -pair[1].forgot.value)
+    return dict(by_loss[:MOST_TASKS])
+
+
+def _marks(result: ForgettingMap) -> dict[Headline, str]:
+    """Each estimator in use and its mark; that of the total needs none."""
+    usual = result.settings.headline
+    cells = [result.macro, *result.categories.values(), *result.tasks.values()]
+    others = sorted({cell.headline for cell in cells} - {usual})
+    return {usual: "", **dict(zip(others, "†‡", strict=False))}
 
 
 def _trust(result: ForgettingMap) -> list[str]:
@@ -142,13 +162,18 @@ def _setting(value: object) -> str:
     return f"{text[:10]}…" if re.fullmatch(r"[0-9a-f]{32,}…?", text) else text
 
 
-def _table(title: str, cells: Mapping[str, Cell]) -> Table:
+def _table(
+    title: str, cells: Mapping[str, Cell], marks: Mapping[Headline, str], width: int
+) -> Table:
     names = ("n", "accuracy %", "forgot %", "gained %", "raw %", "p", "verdict")
-    rows = [(clean(name, 60), _row(cell)) for name, cell in cells.items()]
+    rows = [(clean(name, 60), _row(cell, marks)) for name, cell in cells.items()]
+    widths = [
+        max(len(name), *(len(row[place]) for _, row in rows)) for place, name in enumerate(names)
+    ]
+    room = max(12, width - sum(widths) - len(widths) - 1)  # only names give way
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column(title, no_wrap=True, overflow="ellipsis", min_width=12)
-    for index, name in enumerate(names):
-        widest = max(len(name), *(len(row[index]) for _, row in rows))  # only names give way
+    table.add_column(title, no_wrap=True, overflow="ellipsis", max_width=room)
+    for name, widest in zip(names, widths, strict=True):
         side = "left" if name == "verdict" else "right"
         table.add_column(name, justify=side, no_wrap=True, min_width=widest)  # type: ignore[arg-type]
     for name, row in rows:
@@ -156,12 +181,13 @@ def _table(title: str, cells: Mapping[str, Cell]) -> Table:
     return table
 
 
-def _row(cell: Cell) -> list[Text]:
+def _row(cell: Cell, marks: Mapping[Headline, str]) -> list[Text]:
+    mark = marks[cell.headline] + ("*" if _hinges(cell) else "")
     raw = cell.forgetting.raw.value, cell.backward_transfer.raw.value
     return [
         Text(f"{cell.n:,}"),
         Text(f"{_points(cell.accuracy_before)}→{_points(cell.accuracy_after)}"),
-        Text(_interval(cell.forgot) + ("*" if _hinges(cell) else "")),
+        Text(_interval(cell.forgot) + mark),
         Text(_interval(cell.gained)),
         Text("/".join(_points(share) for share in raw)),
         Text(f"{cell.p_adjusted:.3f}".lstrip("0") if cell.p_adjusted >= 0.001 else "<.001"),

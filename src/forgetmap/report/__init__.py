@@ -28,10 +28,9 @@ def write_report(result: ForgettingMap, pairs: Pairs, path: str | Path) -> None:
 
     Example:
         >>> import forgetmap
-        >>> from forgetmap.comparison import example_folder
-        >>> logs = [example_folder() / side for side in ("before", "after")]
+        >>> from forgetmap.comparison import example_logs
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = forgetmap.compare(*logs, report=f"{folder}/map.html")  # calls this function
+        ...     _ = forgetmap.compare(*example_logs(), report=f"{folder}/map.html")  # calls it
         ...     Path(folder, "map.html").read_text(encoding="utf-8")[:15]
         '<!DOCTYPE html>'
     """

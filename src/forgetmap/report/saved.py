@@ -34,12 +34,11 @@ def save_comparison(result: ForgettingMap, pairs: Pairs, folder: str | Path) -> 
 
     Example:
         >>> import tempfile, forgetmap
-        >>> from forgetmap.comparison import example_folder
-        >>> logs = [example_folder() / side for side in ("before", "after")]
+        >>> from forgetmap.comparison import example_logs
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = forgetmap.compare(*logs, save=f"{folder}/one")  # calls this function
+        ...     _ = forgetmap.compare(*example_logs(), save=f"{folder}/one")  # calls this function
         ...     open_saved(find_saved(folder)[0]).store.total
-        1456
+        4070
     """
     folder = Path(folder)
     make_folder(folder)

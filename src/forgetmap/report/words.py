@@ -72,7 +72,7 @@ def verdict_sentence(result: ForgettingMap) -> str:
 
     Example:
         >>> import forgetmap
-        >>> verdict_sentence(forgetmap.demo()).startswith("It forgot 2.8 % of 1,456 items")
+        >>> verdict_sentence(forgetmap.demo()).startswith("It forgot 3.4 % of 4,070 items")
         True
     """
     cell = result.total
