@@ -406,9 +406,9 @@ def test_a_real_lineage_is_read(tmp_path):
         (None, "{}", "not a forgetmap map"),
         (None, "nonsense", "not a forgetmap map"),
         ("--drift", "{}", "not a forgetmap drift"),
-        ("--lineage", "{}", "is not a lineage: at "),
-        ("--lineage", '{"schema_version": 99}', "lineage schema version 99"),
-        ("--lineage", "nonsense", "is not valid JSON"),
+        ("--lineage", "{}", "not a forgetmap lineage: at "),
+        ("--lineage", '{"schema_version": 99}', "the lineage has schema version 99"),
+        ("--lineage", "nonsense", "not a forgetmap lineage: not JSON"),
     ],
 )
 def test_bad_files_are_told_in_one_line(tmp_path, option, content, message):

@@ -18,6 +18,7 @@ from forgetmap.cli_tools import Json, Quiet, check_outputs, clear_errors, progre
 if TYPE_CHECKING:
     from forgetmap.capabilities.drift_result import Drift
     from forgetmap.gate import Judgement
+    from forgetmap.lineage.result import Lineage
     from forgetmap.map import ForgettingMap
 
 
@@ -270,6 +271,13 @@ def read_drift(path: Path) -> Drift:
     from forgetmap.capabilities.drift_result import Drift
 
     return _parsed(path, Drift.from_json)
+
+
+def read_lineage(path: Path) -> Lineage:
+    """Read a lineage from a file; one clear line if it is none."""
+    from forgetmap.lineage.result import Lineage
+
+    return _parsed(path, Lineage.from_json)
 
 
 def _parsed(path: Path, parse: Callable[[bytes], Result]) -> Result:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 import forgetmap
 from forgetmap.files import write_text
 from forgetmap.lineage.lives import Kind
-from forgetmap.map import Estimate, ForgettingMap, Headline, interval
+from forgetmap.map import Estimate, ForgettingMap, Headline, interval, parse_result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -256,6 +256,11 @@ class Lineage(_Model):
     def to_json(self) -> str:
         """The lineage in the public JSON contract."""
         return self.model_dump_json(indent=1)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Lineage:
+        """Read a lineage back; a newer contract than known is refused."""
+        return parse_result(cls, "lineage", LINEAGE_SCHEMA_VERSION, text)
 
     def write(self, path: str | Path) -> None:
         """Write the JSON, atomically."""

@@ -13,7 +13,6 @@ import typer
 from forgetmap.cli_tools import Json, Quiet, check_outputs, clear_errors, write_json
 
 if TYPE_CHECKING:
-    from forgetmap.lineage.result import Lineage
     from forgetmap.mitigate.advise import AdviceList
 
 
@@ -44,7 +43,7 @@ def advise(
       forgetmap advise map.json --drift drift.json --lineage lineage.json
     """
     with clear_errors():
-        from forgetmap.gate_cli import read_drift, read_map
+        from forgetmap.gate_cli import read_drift, read_lineage, read_map
         from forgetmap.mitigate.advise import Evidence
         from forgetmap.mitigate.advise import advise as run
         from forgetmap.report.saved import MAP
@@ -55,35 +54,13 @@ def advise(
         evidence = Evidence(
             read_map(saved / MAP if folder else saved),
             read_drift(drift) if drift else None,
-            _read_lineage(lineage) if lineage else None,
+            read_lineage(lineage) if lineage else None,
             str(saved) if folder else "FOLDER",
         )
         result = run(evidence)
         write_json(json, result.to_json())
     if not quiet and str(json) != "-":
         _tell(result)
-
-
-def _read_lineage(path: Path) -> Lineage:
-    from pydantic import ValidationError
-
-    from forgetmap.errors import InputError
-    from forgetmap.lineage.result import LINEAGE_SCHEMA_VERSION, Lineage
-    from forgetmap.readers.common import read_json
-
-    content = read_json(path)
-    version = content.get("schema_version") if isinstance(content, dict) else None
-    if isinstance(version, int) and version > LINEAGE_SCHEMA_VERSION:
-        raise InputError(
-            f"{path}: has lineage schema version {version}, this forgetmap knows up to "
-            f"{LINEAGE_SCHEMA_VERSION}; upgrade forgetmap to read it"
-        )
-    try:
-        return Lineage.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the top"
-        raise InputError(f"{path}: is not a lineage: at {where}, {first['msg']}") from error
 
 
 def _tell(result: AdviceList) -> None:

@@ -10,7 +10,7 @@ Third parties add theirs through the entry point group ``forgetmap.readers``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -74,11 +74,24 @@ def read(path: str | Path, how: ReadOptions | None = None) -> Samples:
 
 def find_reader(path: Path) -> Reader:
     """Find the reader whose format the path is in."""
+    tried = []
+    for reader in _readers():
+        if reader.sniff(path):
+            return reader
+        tried.append(reader.__name__.rpartition(".")[2])
+    raise InputError(f"{path}: not a log that forgetmap knows (tried: {', '.join(tried)})")
+
+
+def _readers() -> Iterator[Reader]:
+    """Own formats first: looking for the readers of other packages takes time."""
+    from forgetmap.readers import evaluation, parquet
+
+    yield from (parquet, evaluation)
+    yield from (point.load() for point in sorted(entry_points(group="forgetmap.readers")))
     from forgetmap.readers import (
         bfcl,
         captrack,
         evalplus,
-        evaluation,
         every_eval_ever,
         helm,
         inspect,
@@ -87,25 +100,13 @@ def find_reader(path: Path) -> Reader:
         nemo,
         openai_evals,
         opencompass,
-        parquet,
         promptfoo,
         table,
         verifiers,
     )
 
-    third_party: list[Reader] = [
-        point.load() for point in sorted(entry_points(group="forgetmap.readers"))
-    ]
-    harnesses: list[Reader] = [
-        *(lm_eval, lighteval, inspect, helm, opencompass, every_eval_ever),
-        *(promptfoo, evalplus, openai_evals, bfcl, verifiers, nemo, captrack),
-    ]
-    known: list[Reader] = [parquet, evaluation, *third_party, *harnesses, table]
-    for reader in known:
-        if reader.sniff(path):
-            return reader
-    names = ", ".join(reader.__name__.rpartition(".")[2] for reader in known)
-    raise InputError(f"{path}: not a log that forgetmap knows (tried: {names})")
+    yield from (lm_eval, lighteval, inspect, helm, opencompass, every_eval_ever)
+    yield from (promptfoo, evalplus, openai_evals, bfcl, verifiers, nemo, captrack, table)
 
 
 def size_of(path: str | Path) -> int:
