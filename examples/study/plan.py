@@ -145,7 +145,7 @@ def merges() -> Iterator[Merge]:
 
 
 _FOR_BOTH = (
-    "sft", "sft-low-rate", "lora", "replay-25", "replay-25-questions", "anchor", "anchor-questions",
+    "sft", "lora", "replay-25", "replay-25-questions", "anchor", "anchor-questions",
     "retention", "dpo",
 )  # fmt: skip
 

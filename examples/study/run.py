@@ -19,6 +19,8 @@ import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -54,6 +56,8 @@ KEPT = {f"{model}-airports-{method}-{seed}" for model, seed in MENDED.items() fo
 DRAWN = 600
 """Examples that `forgetmap replay` is asked for."""
 FAILED = "FAILED"
+Job = tuple[str, Any]
+"""What kind of work, on what."""
 
 
 @dataclass(frozen=True)
@@ -84,49 +88,86 @@ def main() -> None:
     parser.add_argument("models", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--workers", type=int, default=6)
-    parser.add_argument("--only", default="", help="jobs whose name matches this pattern")
+    parser.add_argument("--only", default="", help="jobs whose name matches this, and their needs")
     parser.add_argument("--have", type=Path, help="logs of runs that need not be run again")
     parser.add_argument("--try-out", action="store_true", help="a few steps and questions of each")
     chosen = parser.parse_args()
     chosen.work.mkdir(parents=True, exist_ok=True)
     study = Study(chosen.data, chosen.models, chosen.work, chosen.try_out)
     there = [model for model in MODELS if (chosen.models / model / "config.json").is_file()]
-    first = [("before", model) for model in there]
-    second: list[tuple[str, Any]] = [("train", run) for run in runs() if run.model in there]
-    second[:0] = [("abilities", model) for model in there]
-    second[12:12] = [("theory", share) for share in SHARES if "smollm2" in there]
-    third: list[tuple[str, Any]] = [
-        *(("train", run) for run in runs_afterwards() if run.model in there),
-        *(("merge", merge) for merge in merges() if merge.model in there),
-        *(("drift", run) for _, run in second if _name("", run) in KEPT),
+    jobs = {_name(*job): job for job in _jobs(there)}
+    undone = _do_all(jobs, _wanted(jobs, chosen.only, chosen.have), study, chosen.workers)
+    if undone:
+        sys.exit(f"not done: {', '.join(undone)}; the same command again tries them again")
+
+
+def _jobs(models: list[str]) -> Iterator[Job]:
+    """Everything that can be done, most important first."""
+    yield from (("texts", model) for model in models)
+    yield from (("before", model) for model in models)
+    yield from (("abilities", model) for model in models)
+    trained = [run for run in runs() if run.model in models]
+    yield from (("train", run) for run in trained)
+    yield from (("theory", share) for share in SHARES if "smollm2" in models)
+    yield from (("train", run) for run in runs_afterwards() if run.model in models)
+    yield from (("merge", merge) for merge in merges() if merge.model in models)
+    yield from (("drift", run) for run in trained if run.name in KEPT)
+
+
+def _wanted(jobs: Mapping[str, Job], only: str, have: Path | None) -> list[str]:
+    """The names of what is to be done: what was asked for and is not there, and what that needs."""
+    wanted = [
+        name
+        for name, job in jobs.items()
+        if re.search(only, name) and job[0] != "texts" and not _is_there(*job, have)
     ]
-    third = [job for job in third if not _is_there(*job, chosen.have)]
-    parents = {_parent(*job) for job in third}
-    second = [job for job in second if _name(*job) in parents or not _is_there(*job, chosen.have)]
-    failed = 0
-    with get_context("spawn").Pool(chosen.workers) as pool:
-        for stage in (first, second, third):
-            jobs = [(*job, study) for job in stage if re.search(chosen.only, _name(*job))]
-            for number, told in enumerate(pool.imap_unordered(_do, jobs), 1):
-                failed += FAILED in told
-                print(f"{time.strftime('%H:%M:%S')} {number} of {len(jobs)}: {told}", flush=True)
-    if failed:
-        sys.exit(f"{failed} jobs failed; the same command again tries them again")
+    for name in wanted:  # it grows
+        wanted += [needed for needed in _needs(*jobs[name]) if needed not in wanted]
+    return [name for name in jobs if name in wanted]
+
+
+def _do_all(
+    jobs: Mapping[str, Job], wanted: Iterable[str], study: Study, workers: int
+) -> list[str]:
+    """Do each job as soon as what it needs is done; returns what could not be done."""
+    waiting, done = list(wanted), set[str]()
+    under_way: dict[Future[str], str] = {}
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        while True:
+            ready = [name for name in waiting if done.issuperset(_needs(*jobs[name]))]
+            for name in ready[: workers - len(under_way)]:
+                under_way[pool.submit(_do, (*jobs[name], study))] = name
+                waiting.remove(name)
+            if not under_way:  # what still waits needs something that failed
+                return [name for name in wanted if name not in done]
+            for finished in wait(under_way, return_when=FIRST_COMPLETED).done:
+                name, told = under_way.pop(finished), finished.result()
+                if FAILED not in told:
+                    done.add(name)
+                print(f"{time.strftime('%H:%M:%S')} {len(waiting)} left: {told}", flush=True)
 
 
 def _name(kind: str, what: Any) -> str:
-    if kind == "drift":
-        return f"drift-{what.name}"
+    if kind in ("drift", "theory"):
+        return f"drift-{what.name}" if kind == "drift" else f"theory-{what:g}"
     return what.name if isinstance(what, Run | Merge) else f"{kind}-{what}"
 
 
-def _parent(kind: str, what: Any) -> str:
-    """The run that a job of the third stage needs."""
-    if kind == "drift":
-        return str(what.name)
+def _needs(kind: str, what: Any) -> list[str]:
+    """The names of the jobs that must be done before this one."""
     if kind == "merge":
-        return f"{what.model}-airports-{what.parent}-{MENDED[what.model]}"
-    return what.started if what.start else f"{what.model}-{PLAIN}"
+        return [f"{what.model}-airports-{what.parent}-{MENDED[what.model]}"]
+    if kind == "drift":
+        return [what.name]
+    if kind == "theory":
+        return ["texts-smollm2"]
+    found = []
+    if kind == "train":
+        found += [f"texts-{what.model}"] if what.old == "text" else []
+        drawn = what.old in ("targeted", "domain")
+        found += [f"before-{what.model}", f"{what.model}-{PLAIN}"] if drawn else []
+        found += [what.started] if what.start else []
+    return found
 
 
 def _is_there(kind: str, what: Any, logs: Path | None) -> bool:
@@ -135,9 +176,8 @@ def _is_there(kind: str, what: Any, logs: Path | None) -> bool:
         return False
     if kind in ("theory", "drift"):
         return (logs / f"{_name(kind, what)}.json").is_file()
-    name = _name(kind, what)
     folder = logs / "scores" if kind == "abilities" else logs
-    name = f"{what}-before" if kind == "abilities" else name
+    name = f"{what}-before" if kind in ("abilities", "before") else _name(kind, what)
     return (folder / f"{name}.parquet").is_file()
 
 
@@ -147,9 +187,8 @@ def _do(job: tuple[str, Any, Study]) -> str:
     os.environ.update(TRL_EXPERIMENTAL_SILENCE="1", TOKENIZERS_PARALLELISM="false")
     logging.disable(logging.WARNING)
     begun = time.perf_counter()
-    kinds = {"before": _before, "abilities": _abilities, "train": _train, "theory": _theory}
     try:
-        (kinds | {"merge": _merge, "drift": _drift})[kind](what, study)
+        _KINDS[kind](what, study)
     except Exception as error:
         traceback.print_exc()
         return f"{_name(kind, what)} {FAILED}: {type(error).__name__}: {error!s:.300}"
@@ -166,11 +205,15 @@ def _free_memory() -> None:
     torch.cuda.empty_cache()
 
 
-def _before(model: str, study: Study) -> None:
-    """Evaluate the model before, and have it write text to be replayed."""
+def _texts(model: str, study: Study) -> None:
+    """Have the model before write text to be replayed."""
     if not study.texts(model).is_file():
         found = _write_texts(study.models / model, 64 if study.try_out else SELF_TEXTS)
         study.texts(model).write_text("".join(json.dumps({"text": text}) + "\n" for text in found))
+
+
+def _before(model: str, study: Study) -> None:
+    """Evaluate the model before."""
     _evaluate(study.models / model, study, study.work / f"{model}-before")
 
 
@@ -238,7 +281,7 @@ def _merge(what: Merge, study: Study) -> None:
     if (logs / "run.json").is_file():
         return
     method, _, weight = what.how.rpartition("-")
-    trained = study.weights(_parent("merge", what))
+    [trained] = map(study.weights, _needs("merge", what))
     merge(study.models / what.model, trained, weights, method=method, weight=float(weight))
     _evaluate(weights, study, logs)
     told = {"method": f"merge {what.how}", "of": what.parent, "task": "airports"}
@@ -416,6 +459,16 @@ def _until(text: str, ends: list[str | None]) -> str:
 def _rows(path: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
+
+_KINDS = {
+    "texts": _texts,
+    "before": _before,
+    "abilities": _abilities,
+    "train": _train,
+    "theory": _theory,
+    "merge": _merge,
+    "drift": _drift,
+}
 
 if __name__ == "__main__":
     main()
