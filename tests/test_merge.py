@@ -17,7 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from checkpoints import SHAPES, as_stored, random_tensors, read_model, write_file, write_model
+from checkpoints import (
+    SHAPES,
+    SIZES,
+    as_stored,
+    random_tensors,
+    read_model,
+    write_file,
+    write_model,
+)
 from forgetmap.errors import InputError
 from forgetmap.mitigate import merge_cli, weights
 from forgetmap.mitigate.merge import MERGEKIT_ONLY, METHODS, How, merge, mergekit_yaml
@@ -93,11 +101,12 @@ def reference(method, before, after, base, density, dropped=None):
 
 def masks(name, count, shape, density, which):
     """What dare keeps, from its definition: by seed, name, model and place."""
+    code, most = ("<u1", 2**8) if density * 256 % 1 == 0 else ("<u2", 2**16)
     found = []
     for model in range(which):
-        draw = np.random.default_rng([7, crc32(name.encode()), model, 0])
-        kept = draw.integers(0, 2**16, count, np.uint16) < round(density * 2**16)
-        found.append(kept.reshape(shape))
+        words = np.random.PCG64([7, crc32(name.encode()), model]).random_raw(count)
+        draws = np.frombuffer(words.astype("<u8").tobytes(), code)[:count]
+        found.append((draws < round(density * most)).reshape(shape))
     return found
 
 
@@ -131,38 +140,124 @@ def test_every_method_equals_its_float64_reference(three, tmp_path, method, dtyp
         assert ulps(value, wanted, dtype) < 2.01
 
 
+@pytest.mark.parametrize("density", [0.3, 0.5, 1e-9])
+def test_dare_keeps_what_its_draws_say(three, tmp_path, density):
+    """With a density that 8 bits can tell, and with ones that take 16."""
+    found = three("F32")
+    out = merge(
+        *(found[name][0] for name in ("one", "two")),
+        tmp_path / "merged",
+        method="dare",
+        density=density,
+        seed=7,
+    )
+    for name, value in read_model(out).items():
+        before = found["one"][1][name]
+        (kept,) = masks(name, value.size, value.shape, max(density, 2**-16), 1)
+        np.testing.assert_array_equal(value != before, kept)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_blocks_and_threads_change_nothing(three, tmp_path, method, monkeypatch):
     found = three("F32")
+    one, two, base = (found[name][0] for name in ("one", "two", "base"))
     options = {"method": method, "weight": W, "seed": 7}
-    whole = merge(found["one"][0], found["two"][0], tmp_path / "whole", **options)
+    if method not in ("linear", "slerp"):
+        options["base"] = base
     if method.startswith("dare"):
-        again = merge(found["one"][0], found["two"][0], tmp_path / "again", **options)
-        other = merge(
-            found["one"][0], found["two"][0], tmp_path / "other", **{**options, "seed": 8}
-        )
-        first = (whole / "model.safetensors").read_bytes()
-        assert (again / "model.safetensors").read_bytes() == first
-        assert (other / "model.safetensors").read_bytes() != first
-        return
-    monkeypatch.setattr(weights, "BLOCK", 37)
-    parts = merge(found["one"][0], found["two"][0], tmp_path / "parts", **options)
-    one, other = read_model(whole), read_model(parts)
-    for name in one:
-        np.testing.assert_allclose(other[name], one[name], rtol=1e-6, atol=1e-9)
+        options["density"] = 0.3
+
+    def merged(name, **changed):
+        out = merge(one, two, tmp_path / name, **{**options, **changed})
+        return (out / "model.safetensors").read_bytes()
+
+    whole = merged("whole")
+    monkeypatch.setattr(weights, "BLOCK", 148)
+    parts = merged("parts")
+    if method == "slerp":  # the order in which the angle is summed up moves its last digit
+        other = read_model(tmp_path / "parts")
+        for name, value in read_model(tmp_path / "whole").items():
+            assert ulps(other[name], value, "F32") <= 2
+    else:
+        assert parts == whole
+    for threads in (1, 3):
+        monkeypatch.setattr(weights.os, "cpu_count", lambda count=threads: count)
+        assert merged(f"threads-{threads}") == parts
+    if method.startswith("dare"):
+        assert merged("other", seed=8) != parts
+
+
+def limit(numbers, size, density, each=map):
+    """What magnitude_at makes of numbers in blocks of a size."""
+    blocks = [(start, min(start + size, len(numbers))) for start in range(0, len(numbers), size)]
+    return magnitude_at(lambda block: numbers[slice(*block)], blocks, density, each)
+
+
+def wanted_limit(numbers, density):
+    return np.sort(np.abs(numbers).astype(np.float32))[::-1][
+        max(1, int(density * len(numbers))) - 1
+    ]
 
 
 @given(
-    st.lists(st.floats(-1e3, 1e3, width=32), min_size=1, max_size=80),
+    st.lists(st.floats(-1e3, 1e3, width=32) | st.sampled_from([0.0, 1.0, -2.0]), min_size=1),
     st.floats(0.01, 0.99),
     st.integers(1, 9),
 )
 def test_the_limit_of_ties_is_the_exact_order_statistic(values, density, size):
     numbers = np.array(values, np.float32)
-    parts = [numbers[start : start + size] for start in range(0, len(numbers), size)]
-    found = magnitude_at(lambda look: map(look, parts), len(numbers), density)
-    wanted = np.sort(np.abs(numbers))[::-1][max(1, int(density * len(numbers))) - 1]
-    assert found == wanted
+    assert limit(numbers, size, density) == wanted_limit(numbers, density)
+
+
+def uneven(draw, count):
+    """Where the first sample looks, numbers are small."""
+    numbers = draw.standard_normal(count)
+    numbers[np.arange(count) % 5000 < 2200] *= 1e-3
+    return numbers
+
+
+def spiteful(draw, count):
+    """What the second sample sees is small too."""
+    numbers = uneven(draw, count)
+    numbers[np.arange(count) % 20_000 % 61 == 0] *= 1e-3
+    return numbers
+
+
+CHANGES = {
+    "normal": lambda draw, count: draw.standard_normal(count),
+    "a few steps": lambda draw, count: np.round(draw.standard_normal(count) * 4) / 4,
+    "mostly zero": lambda draw, count: draw.standard_normal(count) * (draw.random(count) < 0.03),
+    "all equal": lambda draw, count: np.full(count, -0.5),
+    "nothing": lambda draw, count: np.zeros(count),
+    "uneven": uneven,
+    "spiteful": spiteful,
+}
+
+
+@pytest.mark.parametrize("density", [1e-6, 0.02, 0.2, 0.5, 0.97, 0.999])
+@pytest.mark.parametrize("kind", CHANGES)
+def test_the_limit_of_ties_whatever_the_changes_are_like(kind, density):
+    numbers = CHANGES[kind](np.random.default_rng(0), 70_000)
+    wanted = wanted_limit(numbers, density)
+    for dtype in (np.float32, np.float64):
+        assert limit(numbers.astype(dtype), 20_000, density) == wanted
+    assert limit(numbers, 70_000, density) == wanted
+
+
+@pytest.mark.parametrize(
+    ("kind", "passes"),
+    [("normal", 1), ("a few steps", 1), ("nothing", 1), ("uneven", 2), ("spiteful", 4)],
+)
+def test_the_limit_of_ties_takes_one_pass_unless_samples_mislead(kind, passes):
+    numbers = CHANGES[kind](np.random.default_rng(0), 200_000)
+    calls = []
+
+    def each(look, blocks):
+        calls.append(len(blocks))
+        return map(look, blocks)
+
+    assert limit(numbers, 20_000, 0.5, each) == wanted_limit(numbers, 0.5)
+    assert calls == [10] * passes
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -225,6 +320,29 @@ def test_tensors_that_are_no_floats_come_from_after(tmp_path):
     one = write_model(tmp_path / "one", whole)
     two = write_model(tmp_path / "two", {**whole, "model.ids": np.arange(5) * 2})
     assert read_model(merge(one, two, tmp_path / "out"))["model.ids"].tolist() == [0, 2, 4, 6, 8]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_is_not_a_number_stays_so_whatever_its_bits(tmp_path, dtype):
+    """Bits all set, as in memory that nobody wrote, in a model beside one of bfloat16."""
+    tensors = random_tensors(0)
+    one = write_model(tmp_path / "one", tensors, "BF16")
+    two = write_model(tmp_path / "two", tensors, dtype)
+    file = two / "model.safetensors"
+    content = file.read_bytes()
+    file.write_bytes(content[:-16] + b"\xff" * 16)  # the end of the last tensor
+    size = SIZES[dtype]
+    last = read_model(merge(one, two, tmp_path / "out"))["model.norm.weight"]
+    assert np.isnan(last[-16 // size :]).all()
+    assert np.isfinite(last[: -16 // size]).all()
+
+
+def test_a_tensor_without_numbers_is_carried_along(tmp_path):
+    tensors = {"model.empty.weight": np.zeros((0, 16)), **random_tensors(0)}
+    one, two = (write_model(tmp_path / name, tensors) for name in ("one", "two"))
+    for method in METHODS:
+        out = merge(one, two, tmp_path / method, method=method)
+        assert read_model(out)["model.empty.weight"].shape == (0, 16)
 
 
 def test_too_large_for_half_precision_is_said(tmp_path):
@@ -344,13 +462,19 @@ def test_outputs_that_would_harm_something_are_refused(three, tmp_path):
     assert sorted(file.name for file in one.iterdir()) == sorted(f.name for f in two.iterdir())
 
 
-def test_a_merge_that_fails_leaves_nothing(three, tmp_path, monkeypatch):
+@pytest.mark.parametrize("call", ["pwrite", "fsync"])
+def test_a_merge_that_fails_leaves_nothing(three, tmp_path, monkeypatch, call):
+    """A system tells only once that it could not write."""
     found = three("F32")
+    real, failed = getattr(weights.os, call), []
 
-    def full(*_arguments):
-        raise OSError(28, "No space left on device")
+    def full_once(*arguments):
+        if not failed:
+            failed.append(call)
+            raise OSError(28, "No space left on device")
+        return real(*arguments)
 
-    monkeypatch.setattr(weights.os, "pwrite", full)
+    monkeypatch.setattr(weights.os, call, full_once)
     with pytest.raises(InputError, match="writing failed \\(No space left on device\\)"):
         merge(found["one"][0], found["two"][0], tmp_path / "merged")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["base", "one", "two"]
@@ -388,7 +512,7 @@ def change_of(folder, name):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_an_adapter_on_its_base_merges_as_whole_weights(tmp_path, dtype, monkeypatch):
-    monkeypatch.setattr(weights, "BLOCK", 37)  # blocks that end within rows
+    monkeypatch.setattr(weights, "BLOCK", 148)  # blocks that end within rows
     base = as_stored(random_tensors(0), dtype)
     one = write_model(tmp_path / "base", base, dtype)
     two = write_adapter(tmp_path / "lora", 1)

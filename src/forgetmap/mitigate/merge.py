@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forgetmap.errors import InputError
 from forgetmap.mitigate.adapters import (
@@ -32,8 +33,9 @@ from forgetmap.mitigate.merge_methods import (
     ties,
 )
 from forgetmap.mitigate.weights import (
+    Block,
+    Each,
     Floats,
-    Threads,
     Weights,
     carry,
     check_alike,
@@ -225,7 +227,7 @@ class _Blender:
         self._tuned = [before, after] if base else [after]
         self._weights = [1 - how.weight, how.weight] if base else [how.weight]
 
-    def prepare(self, name: str, threads: Threads) -> Callable[[int, int], Floats]:
+    def prepare(self, name: str, each: Each) -> Callable[[int, int], Floats]:
         """Look at a tensor as a whole where the method must; return what computes a block."""
         if not self._before.tensors[name].is_float:
             return self._after.tensors[name].raw
@@ -233,46 +235,37 @@ class _Blender:
         if how.method == "linear":
             return lambda *block: linear(*self._pair(name, *block), how.weight)
         if how.method == "slerp":
-            parts = self._over(name, threads, lambda *block: products(*self._pair(name, *block)))
-            cosine = cosine_of(parts)
+            blocks = self._before.tensors[name].blocks
+            cosine = cosine_of(each(lambda block: products(*self._pair(name, *block)), blocks))
             return lambda *block: slerp(*self._pair(name, *block), how.weight, cosine)
         if how.method == "task-arithmetic":
             return lambda *block: task_arithmetic(
                 *self._family(name, *block), self._weights, how.scale
             )
         if how.method == "ties":
-            limits = [self._limit(name, threads, tuned) for tuned in self._tuned]
+            limits = [self._limit(name, each, tuned) for tuned in self._tuned]
             return lambda *block: ties(
                 *self._family(name, *block), self._weights, how.kept, how.scale, limits
             )
         return partial(self._dare, name)
 
     def _dare(self, name: str, start: int, stop: int) -> Floats:
-        # By name and place, so that neither shards nor threads change what is dropped.
-        key = crc32(self._before.alias(name).encode())
+        how, key = self._how, crc32(self._before.alias(name).encode())
+        bits = np.uint8 if (how.kept * 256).is_integer() else np.uint16
         draws = [
-            np.random.default_rng([self._how.seed, key, which, start])
-            for which in range(len(self._tuned))
+            _draw([how.seed, key, which], bits, start, stop) for which in range(len(self._tuned))
         ]
-        elect = self._how.method == "dare-ties"
-        how = self._how
         family = self._family(name, start, stop)
+        elect = how.method == "dare-ties"
         return dare(*family, self._weights, how.kept, draws, how.scale, elect)
 
-    def _limit(self, name: str, threads: Threads, tuned: Weights) -> float:
-        def change(start: int, stop: int) -> Floats:
-            return tuned.read(name, start, stop) - self._base.read(name, start, stop)
+    def _limit(self, name: str, each: Each, tuned: Weights) -> float:
+        def change(block: Block) -> Floats:
+            found = tuned.read(name, *block)
+            found -= self._base.read(name, *block)
+            return found
 
-        return magnitude_at(
-            lambda look: self._over(name, threads, lambda *block: look(change(*block))),
-            self._before.tensors[name].count,
-            self._how.kept,
-        )
-
-    def _over(
-        self, name: str, threads: Threads, look: Callable[[int, int], Floats]
-    ) -> Iterator[Floats]:
-        return threads.map(lambda block: look(*block), self._before.tensors[name].blocks)
+        return magnitude_at(change, self._before.tensors[name].blocks, self._how.kept, each)
 
     def _pair(self, name: str, start: int, stop: int) -> tuple[Floats, Floats]:
         return self._before.read(name, start, stop), self._after.read(name, start, stop)
@@ -280,6 +273,19 @@ class _Blender:
     def _family(self, name: str, start: int, stop: int) -> tuple[Floats, list[Floats]]:
         tuned = [model.read(name, start, stop) for model in self._tuned]
         return self._base.read(name, start, stop), tuned
+
+
+def _draw(
+    seed: list[int], bits: type[np.unsignedinteger[Any]], start: int, stop: int
+) -> NDArray[np.unsignedinteger[Any]]:
+    """Random whole numbers by seed and place, so that blocks do not change what is dropped."""
+    per_word = 8 // np.dtype(bits).itemsize
+    first = start // per_word
+    words = np.random.Generator(np.random.PCG64(seed).advance(first)).integers(
+        0, 2**64 - 1, -(-stop // per_word) - first, np.uint64, endpoint=True
+    )
+    found = words.astype("<u8", copy=False).view(np.dtype(bits).newbyteorder("<"))
+    return found[start - per_word * first : stop - per_word * first]
 
 
 def _check_adapters(before: str, after: str, how: How, base: object) -> None:

@@ -13,15 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[Any]
-"""float32 or float64; results have the type of the arguments."""
+from forgetmap.mitigate.weights import Block, Each, Floats
+
+Bits = NDArray[np.int32]
+Over = Callable[[Callable[[Bits], Any]], Iterable[Any]]
+"""Calls what it is given with every part of the numbers, and returns the results."""
 
 ALMOST_PARALLEL = 0.9995
 """Above this cosine the arc and the chord are one; slerp is then linear (as in mergekit)."""
 _NOTHING = 1e-8
 _DIGIT = 16
 _ROW = 4096
-_CHANCES = 2**16
+_SAMPLED = 2**15
+_STRIDE = 61
+_MARGIN = 0.01
 
 
 def linear(before: Floats, after: Floats, weight: float) -> Floats:
@@ -69,17 +74,14 @@ def products(before: Floats, after: Floats) -> Floats:
     Rows of a few thousand numbers are summed in their own type, which loses nothing that matters
     there, and the rows in float64.
     """
-    one, other = before.reshape(-1), after.reshape(-1)
-    pairs = (one, one), (other, other), (one, other)
-    return np.array([_dot(*pair) for pair in pairs])
-
-
-def _dot(one: Floats, other: Floats) -> float:
-    # Not by @, whose own threads get in the way of those that call this.
-    whole = one.size // _ROW * _ROW
-    rows = (array[:whole].reshape(-1, _ROW) for array in (one, other))
-    rest = np.einsum("i,i", one[whole:], other[whole:])
-    return float(np.einsum("ij,ij->i", *rows).sum(dtype=np.float64) + rest)
+    whole = before.size // _ROW * _ROW
+    flat = before.reshape(-1), after.reshape(-1)
+    # Not by @, whose own threads get in the way of those that call this; a row is too short for it.
+    rows = [array[:whole].reshape(-1, _ROW) for array in flat]
+    rest = [array[whole:] for array in flat]
+    pairs = (0, 0), (1, 1), (0, 1)
+    found = [np.vecdot(rows[i], rows[j]).sum(dtype=np.float64) for i, j in pairs]
+    return np.add(found, [np.vecdot(rest[i], rest[j]) for i, j in pairs], dtype=np.float64)
 
 
 def cosine_of(parts: Iterable[Floats]) -> float:
@@ -139,11 +141,11 @@ def ties(
     """
     changes = [one - base for one in tuned]
     limits = thresholds or [
-        magnitude_at(lambda look, change=change: [look(change)], change.size, density)  # type: ignore[misc]
+        magnitude_at(lambda _block, whole=change: whole, [(0, change.size)], density)  # type: ignore[misc]
         for change in changes
     ]
     for change, limit in zip(changes, limits, strict=True):
-        change *= _magnitude(change) >= limit
+        change *= (_ordered(change) >= np.float32(limit).view(np.int32)).reshape(change.shape)
     return _elect(base, changes, weights, scale, average=len(tuned) > 1)
 
 
@@ -152,7 +154,7 @@ def dare(
     tuned: Sequence[Floats],
     weights: Sequence[float],
     density: float,
-    draws: Sequence[np.random.Generator],
+    draws: Sequence[NDArray[np.unsignedinteger[Any]]],
     scale: float = 1.0,
     elect: bool = False,
 ) -> Floats:
@@ -166,64 +168,138 @@ def dare(
         base: Weights of the base.
         tuned: Weights of the models tuned from it.
         weights: One per tuned model.
-        density: Probability to stay, rounded to 1/65536.
-        draws: A source of random numbers per tuned model.
+        density: Probability to stay, as exact as the draws are: with 16 bits to 1/65536.
+        draws: Per tuned model a random whole number of 8 or 16 bits for each of its numbers.
         scale: Factor of what is added to the base.
         elect: Keep only what agrees with the sign of the weighted sum.
 
     Example:
-        >>> found = dare(np.zeros(1000), [np.ones(1000)], [1.0], 0.25, [np.random.default_rng(0)])
+        >>> draw = np.random.default_rng(0).integers(0, 2**16, 1000, np.uint16)
+        >>> found = dare(np.zeros(1000), [np.ones(1000)], [1.0], 0.25, [draw])
         >>> sorted(set(found.tolist()))
         [0.0, 4.0]
     """
-    chances = max(1, round(density * _CHANCES))
-    changes = []
-    for one, draw in zip(tuned, draws, strict=True):
-        change = one - base
-        change *= draw.integers(0, _CHANCES, change.shape, np.uint16) < chances
-        change *= _CHANCES / chances
-        changes.append(change)
+    most = 256 ** draws[0].itemsize
+    chances = max(1, round(density * most))
+    changes = [one - base for one in tuned]
+    for change, draw in zip(changes, draws, strict=True):
+        change *= draw < chances
+    enlarged = [weight * most / chances for weight in weights]
     if elect:
-        return _elect(base, changes, weights, scale, average=False)
-    return _add(base, _weighted(changes, weights), scale)
+        return _elect(base, changes, enlarged, scale, average=False)
+    return _add(base, _weighted(changes, enlarged), scale)
 
 
 def magnitude_at(
-    over: Callable[[Callable[[Floats], Floats]], Iterable[Floats]], count: int, density: float
+    change: Callable[[Block], Floats],
+    blocks: Sequence[Block],
+    density: float,
+    each: Each = map,
 ) -> float:
-    """The magnitude of the number at the limit, when the `density` largest of `count` stay.
+    """The magnitude of the number at the limit, when the `density` largest of all stay.
 
-    Exact, in two passes and little memory: the bits of positive floats are ordered like the floats,
-    so counting the upper halves finds the upper half of the limit, and counting the lower halves
-    among those finds the rest. Magnitudes are compared in float32.
+    Exact, and mostly in one pass: a sample says between which magnitudes the limit must lie; those
+    beyond are counted, those between are kept and sorted. Where the sample misled, the pass has
+    taken a better one; where that misleads too, digits are counted. Compared in float32.
 
     Args:
-        over: Calls what it is given with every part of the numbers, and returns the results.
-        count: How many numbers there are.
+        change: The numbers of a block, given its first and its end.
+        blocks: All of them, in order.
         density: Share that stays; at least one number does.
+        each: What calls a function with every block: `map`, or that of a pool of threads.
 
     Example:
-        >>> parts = [np.array([3.0, -1.0]), np.array([2.0, -4.0])]
-        >>> magnitude_at(lambda look: map(look, parts), 4, 0.5)
+        >>> numbers = np.array([3.0, -1.0, 2.0, -4.0])
+        >>> magnitude_at(lambda block: numbers[slice(*block)], [(0, 2), (2, 4)], density=0.5)
         3.0
     """
     if density >= 1:
         return 0.0
+    count = blocks[-1][1]
     wanted = max(1, int(density * count))
 
-    def upper(part: Floats) -> Floats:
-        bits = _magnitude(part).reshape(-1).view(np.uint32)
-        return np.bincount(bits >> _DIGIT, minlength=2 ** (_DIGIT - 1))  # the sign bit is never set
+    def over(look: Callable[[Bits], Any]) -> Iterable[Any]:
+        return each(lambda block: look(_ordered(change(block))), blocks)
+
+    if len(blocks) == 1:
+        found = _largest(_ordered(change(blocks[0])), wanted)
+    else:
+        sample = np.concatenate([_ordered(change(place)) for place in _places(blocks)])
+        found = _by_sample(over, sample, wanted, count)
+    return float(np.int32(found).view(np.float32))
+
+
+def _places(blocks: Sequence[Block]) -> list[Block]:
+    """Where to take a sample: four short pieces of every block, about `_SAMPLED` numbers in all."""
+    length = max(64, _SAMPLED // (4 * len(blocks)))
+    return [
+        (place, min(place + length, stop))
+        for start, stop in blocks
+        for place in range(start, stop, max(length, (stop - start) // 4))
+    ]
+
+
+def _ordered(change: Floats) -> Bits:
+    """Magnitudes as whole numbers: the bits of positive floats are ordered like the floats."""
+    return change.astype(np.float32, copy=False).reshape(-1).view(np.int32) & 0x7FFFFFFF
+
+
+def _largest(numbers: Bits, wanted: int) -> int:
+    place = len(numbers) - wanted
+    return int(np.partition(numbers, place)[place])
+
+
+def _by_sample(over: Over, sample: Bits, wanted: int, count: int) -> int:
+    """The wanted-th largest of all numbers, found around where it lies in a sample of them."""
+    for _ in range(2):
+        low, high = _band(sample, wanted / count)
+        alike = high - low == 2  # then only one number lies between
+
+        def look(
+            part: Bits, low: int = low, high: int = high, alike: bool = alike
+        ) -> tuple[Any, ...]:
+            beyond = part >= high
+            within = (part > low) ^ beyond
+            # Copies, not views, which would hold on to the whole part.
+            between = part[:0].copy() if alike else part.take(np.flatnonzero(within))
+            held = np.count_nonzero(within) if alike else len(between)
+            return np.count_nonzero(beyond), held, between, part[::_STRIDE].copy()
+
+        above, held, between, spread = zip(*over(look), strict=True)
+        if sum(above) < wanted <= sum(above) + sum(held):
+            return low + 1 if alike else _largest(np.concatenate(between), wanted - sum(above))
+        sample = np.concatenate(spread)
+    return _by_digits(over, wanted)
+
+
+def _band(sample: Bits, share: float) -> tuple[int, int]:
+    """Two numbers around the one with this share above it; right beside it, where many equal it.
+
+    (In 16 bits many changes are equal, zero above all; to keep them would take too much memory.)
+    """
+    sample.sort()
+    shares = np.array([1 - share - _MARGIN, 1 - share, 1 - share + _MARGIN])
+    places = np.clip((shares * len(sample)).astype(int), 0, len(sample) - 1)
+    low, middle, high = sample[places].tolist()
+    low, high = min(low, middle - 1), max(high, middle + 1)
+    first, end = np.searchsorted(sample, [low + 1, high])
+    return (low, high) if end - first < 4 * _MARGIN * len(sample) else (middle - 1, middle + 1)
+
+
+def _by_digits(over: Over, wanted: int) -> int:
+    """The wanted-th largest in two passes: by the upper halves of all, then by the lower ones."""
+
+    def upper(part: Bits) -> NDArray[Any]:
+        return np.bincount(part >> _DIGIT, minlength=2 ** (_DIGIT - 1))  # the sign is never set
 
     high, above = _place(sum(over(upper)), wanted)
 
-    def lower(part: Floats) -> Floats:
-        bits = _magnitude(part).reshape(-1).view(np.uint32)
-        among = bits[bits >> _DIGIT == high] & np.uint32(2**_DIGIT - 1)
+    def lower(part: Bits) -> NDArray[Any]:
+        among = part[part >> _DIGIT == high] & 2**_DIGIT - 1
         return np.bincount(among, minlength=2**_DIGIT)
 
     low, _ = _place(sum(over(lower)), wanted - above)
-    return float(np.uint32(high << _DIGIT | low).view(np.float32))
+    return high << _DIGIT | low
 
 
 def _place(counts: Any, wanted: int) -> tuple[int, int]:
@@ -231,11 +307,6 @@ def _place(counts: Any, wanted: int) -> tuple[int, int]:
     from_top = np.cumsum(counts[::-1])
     place = int(np.searchsorted(from_top, wanted))
     return len(counts) - 1 - place, int(from_top[place - 1]) if place else 0
-
-
-def _magnitude(change: Floats) -> NDArray[np.float32]:
-    found: NDArray[np.float32] = np.abs(change).astype(np.float32, copy=False)
-    return found
 
 
 def _weighted(changes: Sequence[Floats], weights: Sequence[float]) -> list[Floats]:

@@ -1,9 +1,9 @@
 """Checkpoints by the block: safetensors read and written in pieces, by numpy alone.
 
-A checkpoint is never held in memory. Tensors are read in blocks of `BLOCK` numbers, which threads
-compute and write independently of each other, so the memory does not depend on the size of the
-model, and the processor works while the disk does. Stored 16-bit numbers are computed in float32,
-32-bit ones in float64, and rounded once when they are written.
+A checkpoint is never held in memory. Tensors are read, computed and written in blocks of `BLOCK`
+bytes, by threads of which each has a tensor of its own, so the memory does not depend on the size
+of the model, and the processor works while the disk does. Stored 16-bit numbers are computed in
+float32, 32-bit ones in float64, and rounded once when they are written.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,17 @@ from forgetmap.readers.common import read_json, some
 
 Floats = NDArray[Any]
 """float32 or float64."""
-Threads = ThreadPoolExecutor
+Block = tuple[int, int]
+"""First and end of a part of a tensor's numbers."""
+Each = Callable[[Callable[[Block], Any], Sequence[Block]], Iterable[Any]]
+"""What calls a function with every block: `map`, or that of a pool of threads."""
 
-BLOCK = 2**18
-"""Numbers in a block: small enough that the steps on it stay in the processor's cache."""
+BLOCK = 2**20
+"""Bytes of a block: few enough for the processor's cache, and enough that threads, of which only
+one at a time runs Python, seldom wait for each other."""
+_SHARED = 2**24
+"""Numbers from which a tensor is worked on by all threads."""
+_MOST_THREADS = 8
 INDEX = "model.safetensors.index.json"
 SINGLE = "model.safetensors"
 
@@ -80,27 +87,43 @@ class Tensor:
         return self.dtype in _STORED
 
     @property
-    def blocks(self) -> Iterator[tuple[int, int]]:
-        """First and end of every block."""
-        for start in range(0, self.count, BLOCK):
-            yield start, min(start + BLOCK, self.count)
+    def blocks(self) -> list[Block]:
+        """All blocks, in order."""
+        length = max(1, BLOCK // _SIZES[self.dtype])
+        starts = range(0, self.count, length)
+        return [(start, min(start + length, self.count)) for start in starts]
 
     def raw(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
         """Numbers as they are stored, bfloat16 as its bits."""
         stop = self.count if stop is None else stop
         size = _SIZES[self.dtype]
-        code = _STORED.get(self.dtype, f"V{size}")
+        found = np.empty(stop - start, _STORED.get(self.dtype, f"V{size}"))
         try:
-            found = np.fromfile(self.file, code, stop - start, offset=self.start + start * size)
+            whole = _read_into(found, self.file, self.start + start * size)
         except OSError as error:
             raise InputError(f"{self.file}: cannot be read ({error.strerror})") from error
-        if len(found) != stop - start:
+        if not whole:
             raise InputError(f"{self.file}: became shorter while it was read")
         return found
 
     def read(self, start: int = 0, stop: int | None = None) -> Floats:
         """Numbers in the type they are computed in."""
         return to_wide(self.raw(start, stop), self.dtype)
+
+
+def _read_into(array: NDArray[Any], file: Path, offset: int) -> bool:
+    """Fill an array from a file; False where the file ends before. Quicker than np.fromfile."""
+    handle = os.open(file, os.O_RDONLY)
+    try:
+        rest = memoryview(array.view(np.uint8).data)
+        while rest:
+            count = os.preadv(handle, [rest], offset)
+            if not count:
+                return False
+            rest, offset = rest[count:], offset + count
+    finally:
+        os.close(handle)
+    return True
 
 
 def to_wide(raw: NDArray[Any], dtype: str) -> Floats:
@@ -111,10 +134,19 @@ def to_wide(raw: NDArray[Any], dtype: str) -> Floats:
         array([ 1., -3.], dtype=float32)
     """
     if dtype == "BF16":
-        bits: NDArray[np.uint32] = np.left_shift(raw, np.uint32(16), dtype=np.uint32)
+        bits = raw.astype(np.uint32)
+        bits <<= 16
         return bits.view(np.float32)
-    wide: Floats = raw.astype(np.float32 if dtype == "F16" else np.float64)
+    if dtype == "F16":
+        return _with_plain_nans(raw.astype(np.float32))
+    wide: Floats = raw.astype(np.float64)
     return wide
+
+
+def _with_plain_nans(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """NaNs without lower bits, from which rounding to bfloat16 would carry over into the sign."""
+    values[np.isnan(values)] = np.nan
+    return values
 
 
 def to_stored(values: Floats, dtype: str) -> NDArray[Any]:
@@ -137,12 +169,15 @@ def to_stored(values: Floats, dtype: str) -> NDArray[Any]:
 
 
 def _to_bfloat16(values: Floats) -> NDArray[np.uint16]:
-    bits = values.astype(np.float32, copy=False).view(np.uint32)
-    rounded = np.right_shift(bits, 16)
-    rounded &= np.uint32(1)
-    rounded += np.uint32(0x7FFF)
+    if values.dtype != np.float32:
+        values = _with_plain_nans(values.astype(np.float32))
+    bits = values.view(np.uint32)
+    rounded = bits >> 16
+    rounded &= 1
+    rounded += 0x7FFF
     rounded += bits  # beyond the largest number this gives infinity, as it should
-    return rounded.astype("<u4", copy=False).view("<u2")[1::2].copy()
+    rounded >>= 16
+    return rounded.astype("<u2")
 
 
 def read_header(file: Path) -> dict[str, Tensor]:
@@ -367,7 +402,7 @@ def new_folder(out: Path) -> Iterator[Path]:
 def write_like(
     model: Weights,
     folder: Path,
-    prepare: Callable[[str, Threads], Callable[[int, int], Floats]],
+    prepare: Callable[[str, Each], Callable[[int, int], Floats]],
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> None:
     """Write tensors in the shards, order and number types of a checkpoint.
@@ -375,30 +410,59 @@ def write_like(
     Args:
         model: The checkpoint whose layout is taken.
         folder: Where the files go.
-        prepare: Given a tensor's name, looks at it as a whole where it must (with the threads'
-            help), and returns what computes a block of it.
+        prepare: Given a tensor's name, looks at it as a whole where it must (by what goes through
+            its blocks), and returns what computes a block of it.
         progress: Called with the bytes computed, and how many there will be.
     """
     _keep_freed_memory()
     total = sum(_size(held) for held in model.shards.values())
-    done = 0
-    workers = max(2, os.cpu_count() or 2)
-    with Threads(1) as flusher, Threads(workers) as threads:
-        for shard, held in model.shards.items():
-            flushed = None
-            with (folder / shard).open("wb") as file:
-                first = file.write(header_bytes(held))
-                file.truncate(first + _size(held))
-                for name, place in _places(held, first).items():
-                    _write_tensor(held[name], file.fileno(), place, prepare(name, threads), threads)
-                    done += held[name].size
-                    progress(done, total)
-                    if flushed is None or flushed.done():  # the disk writes while we compute
-                        flushed = flusher.submit(os.fsync, file.fileno())
-                if flushed:
-                    flushed.result()
+    done, flushes = 0, list[Future[None]]()
+    workers = min(max(2, os.cpu_count() or 2), _MOST_THREADS)
+    with ExitStack() as stack:
+        parts = [
+            part
+            for shard, held in model.shards.items()
+            for part in _begin(stack.enter_context((folder / shard).open("wb", 0)), held)
+        ]
+        sharing, threads, flusher = (
+            stack.enter_context(ThreadPoolExecutor(count)) for count in (workers, workers, 1)
+        )
+
+        def write(part: _Part) -> _Part:
+            each: Each = sharing.map if part.tensor.count >= _SHARED else map
+            _write_tensor(part, prepare(part.name, each), each)
+            return part
+
+        for part in threads.map(write, parts):
+            done += part.tensor.size
+            progress(done, total)
+            if not flushes or flushes[-1].done():  # the disk writes while we compute
+                flushes.append(flusher.submit(os.fsync, part.file))
+        for flush in flushes:
+            flush.result()
     if (model.folder / INDEX).is_file():
         shutil.copyfile(model.folder / INDEX, folder / INDEX)
+
+
+class _Part(NamedTuple):
+    """A tensor that is to be written, and where."""
+
+    name: str
+    tensor: Tensor
+    file: int
+    place: int
+
+
+def _begin(file: IO[bytes], held: Mapping[str, Tensor]) -> list[_Part]:
+    """Write the header of a shard; what is left to write."""
+    first = file.write(header_bytes(held))
+    file.truncate(first + _size(held))
+    places = _places(held, first)
+    return [
+        _Part(name, tensor, file.fileno(), places[name])
+        for name, tensor in held.items()
+        if tensor.count
+    ]
 
 
 def _keep_freed_memory() -> None:
@@ -410,24 +474,20 @@ def _keep_freed_memory() -> None:
     np.empty(31 * 2**20, np.uint8)
 
 
-def _write_tensor(
-    tensor: Tensor, file: int, place: int, compute: Callable[[int, int], Floats], threads: Threads
-) -> None:
-    def write(block: tuple[int, int]) -> None:
+def _write_tensor(part: _Part, compute: Callable[[int, int], Floats], each: Each) -> None:
+    dtype = part.tensor.dtype
+
+    def write(block: Block) -> None:
         values = compute(*block)
-        if tensor.is_float:
-            values = to_stored(values, tensor.dtype)
+        if part.tensor.is_float:
+            values = to_stored(values, dtype)
         rest = memoryview(values.view(np.uint8).data)
-        offset = place + block[0] * _SIZES[tensor.dtype]
+        offset = part.place + block[0] * _SIZES[dtype]
         while rest:
-            written = os.pwrite(file, rest, offset)
+            written = os.pwrite(part.file, rest, offset)
             rest, offset = rest[written:], offset + written
 
-    blocks = list(tensor.blocks)
-    if len(blocks) == 1:
-        write(blocks[0])
-        return
-    for _ in threads.map(write, blocks):
+    for _ in each(write, part.tensor.blocks):
         pass
 
 
