@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -25,17 +25,18 @@ from forgetmap.mitigate.adapters import (
 from forgetmap.mitigate.merge_methods import (
     cosine_of,
     dare,
+    join_trimmed,
     linear,
     magnitude_at,
     products,
     slerp,
     task_arithmetic,
-    ties,
 )
 from forgetmap.mitigate.weights import (
     Block,
     Each,
     Floats,
+    Tensor,
     Weights,
     carry,
     check_alike,
@@ -44,6 +45,8 @@ from forgetmap.mitigate.weights import (
     write_config,
     write_like,
 )
+
+T = TypeVar("T")
 
 ABOUT = "forgetmap-merge.json"
 """In every merged folder: how it was made."""
@@ -235,18 +238,16 @@ class _Blender:
         if how.method == "linear":
             return lambda *block: linear(*self._pair(name, *block), how.weight)
         if how.method == "slerp":
-            blocks = self._before.tensors[name].blocks
-            cosine = cosine_of(each(lambda block: products(*self._pair(name, *block)), blocks))
-            return lambda *block: slerp(*self._pair(name, *block), how.weight, cosine)
+            tensor = self._before.tensors[name]
+            pairs = _Held(tensor, lambda block: self._pair(name, *block))
+            cosine = cosine_of(each(lambda block: products(*pairs.read(block)), tensor.blocks))
+            return lambda *block: slerp(*pairs.take(block), how.weight, cosine)
         if how.method == "task-arithmetic":
             return lambda *block: task_arithmetic(
                 *self._family(name, *block), self._weights, how.scale
             )
         if how.method == "ties":
-            limits = [self._limit(name, each, tuned) for tuned in self._tuned]
-            return lambda *block: ties(
-                *self._family(name, *block), self._weights, how.kept, how.scale, limits
-            )
+            return self._ties(name, each)
         return partial(self._dare, name)
 
     def _dare(self, name: str, start: int, stop: int) -> Floats:
@@ -259,13 +260,22 @@ class _Blender:
         elect = how.method == "dare-ties"
         return dare(*family, self._weights, how.kept, draws, how.scale, elect)
 
-    def _limit(self, name: str, each: Each, tuned: Weights) -> float:
-        def change(block: Block) -> Floats:
-            found = tuned.read(name, *block)
-            found -= self._base.read(name, *block)
-            return found
+    def _ties(self, name: str, each: Each) -> Callable[[int, int], Floats]:
+        tensor, how = self._before.tensors[name], self._how
+        vectors = [_Held(tensor, partial(self._change, name, tuned)) for tuned in self._tuned]
+        limits = [magnitude_at(one.read, tensor.blocks, how.kept, each) for one in vectors]
 
-        return magnitude_at(change, self._before.tensors[name].blocks, self._how.kept, each)
+        def compute(start: int, stop: int) -> Floats:
+            changes = [one.take((start, stop)) for one in vectors]
+            base = self._base.read(name, start, stop)
+            return join_trimmed(base, changes, self._weights, limits, how.scale)
+
+        return compute
+
+    def _change(self, name: str, tuned: Weights, block: Block) -> Floats:
+        found = tuned.read(name, *block)
+        found -= self._base.read(name, *block)
+        return found
 
     def _pair(self, name: str, start: int, stop: int) -> tuple[Floats, Floats]:
         return self._before.read(name, start, stop), self._after.read(name, start, stop)
@@ -273,6 +283,33 @@ class _Blender:
     def _family(self, name: str, start: int, stop: int) -> tuple[Floats, list[Floats]]:
         tuned = [model.read(name, start, stop) for model in self._tuned]
         return self._base.read(name, start, stop), tuned
+
+
+class _Held(Generic[T]):
+    """What is read of a tensor's blocks stays in memory until it is taken.
+
+    Some methods look at the whole tensor before its first block is written. Tensors that several
+    threads share are too large for this, and are read again.
+    """
+
+    def __init__(self, tensor: Tensor, read: Callable[[Block], T]) -> None:
+        self._read = read
+        self._blocks = frozenset(() if tensor.is_large else tensor.blocks)
+        self._held: dict[Block, T] = {}
+
+    def read(self, block: Block) -> T:
+        """A block, or a part of one; it is not to be overwritten."""
+        if block not in self._blocks:
+            return self._read(block)
+        if block not in self._held:
+            self._held[block] = self._read(block)
+        return self._held[block]
+
+    def take(self, block: Block) -> T:
+        """A block, for good."""
+        found = self.read(block)
+        self._held.pop(block, None)
+        return found
 
 
 def _draw(

@@ -87,6 +87,11 @@ class Tensor:
         return self.dtype in _STORED
 
     @property
+    def is_large(self) -> bool:
+        """Whether several threads share its blocks; of others each thread takes a whole one."""
+        return self.count >= _SHARED
+
+    @property
     def blocks(self) -> list[Block]:
         """All blocks, in order."""
         length = max(1, BLOCK // _SIZES[self.dtype])
@@ -429,7 +434,7 @@ def write_like(
         )
 
         def write(part: _Part) -> _Part:
-            each: Each = sharing.map if part.tensor.count >= _SHARED else map
+            each: Each = sharing.map if part.tensor.is_large else map
             _write_tensor(part, prepare(part.name, each), each)
             return part
 
