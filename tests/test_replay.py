@@ -101,7 +101,7 @@ class Parrot:
     def _reply(self, request):
         prompt = request.prompt
         text = prompt if isinstance(prompt, str) else prompt[-1].text
-        if text.endswith("Question:"):
+        if text.endswith("Question:") or text.startswith("Write one easy question"):
             number = request.seed % 40
             about = "river" if "World" in text else "sum"
             special = {3: "", 5: CAPITALS[8], 7: "no"}
@@ -111,7 +111,7 @@ class Parrot:
         number = int(next(word for word in words if word.isdigit()))
         if number % 10 == 9:
             return Reply(text="It goes on and on", finished=False)
-        return Reply(text=f" It is {number if number % 2 == 0 else request.seed % 97}.")
+        return Reply(text=f" It is {1000 + number if number % 2 == 0 else request.seed % 97}.")
 
 
 def test_shares_follow_the_forgotten_items_and_evaluation_items_stay_out(maps):
@@ -132,6 +132,18 @@ def test_shares_follow_the_forgotten_items_and_evaluation_items_stay_out(maps):
     text = (maps / "out" / MESSAGES).read_text() + (maps / "out" / PROMPTS).read_text()
     for item in (*CAPITALS, *SUMS):
         assert " ".join(plain_words(item)) not in " ".join(plain_words(text))
+
+
+def test_one_category_alone_can_be_repaired(maps):
+    given = {"pool": pool(maps, GOOD), "logs": [maps / "before.parquet"]}
+    made = build_replay(maps / "map", maps / "out", 5, categories=["Maths"], **given)
+    assert set(made.categories) == {"Maths"}
+    assert made.examples == 5
+    assert {row["category"] for row in rows_of(maps / "out" / MESSAGES)} == {"Maths"}
+    assert made.checked_items == 40  # of all categories
+    with pytest.raises(InputError, match=r"--category Art: .* Maths, World"):
+        build_replay(maps / "map", maps / "other", 5, categories=["Art"], **given)
+    assert not (maps / "other").exists()
 
 
 def test_the_whole_evaluation_must_be_known(maps):
@@ -166,17 +178,14 @@ def test_the_model_makes_up_questions_on_which_it_agrees_with_itself(maps):
     made = rows_of(maps / "out" / PROMPTS)
     assert Counter(row["category"] for row in made) == {"World": 6, "Maths": 2}
     for row in made:
-        number = row["completion"].split()[-1].strip(".")
-        assert int(number) % 2 == 0
-        assert (
-            row["prompt"]
-            == f"Question: Tell me about {row['prompt'].split()[4]} {number}?\nAnswer:"
-        )
+        number = int(row["completion"].split()[-1].strip(".")) - 1000
+        assert number % 2 == 0
+        about = {"World": "river", "Maths": "sum"}[row["category"]]
+        assert row["prompt"].endswith(f"\n\nQuestion: Tell me about {about} {number}?\nAnswer:")
     assert len({row["prompt"] for row in made}) == 8
     assert set(result.dropped) >= {"answers disagree", "duplicate", "no question"}
     assert (result.model, result.fingerprint, result.warnings) == ("parrot", "f", Parrot.warnings)
-    shown = "\n".join(str(request.prompt) for request in model.asked)
-    headings = [text for text in shown.split("\n\n") if text.startswith("A list of")]
+    headings = [one.prompt for one in model.asked if one.prompt.startswith("Easy questions")]
     assert headings
     for item in (*CAPITALS, *SUMS):
         assert item not in "".join(headings)
@@ -255,9 +264,15 @@ def test_a_set_that_stays_short_says_so(maps):
 def test_chat_asks_through_the_template(maps):
     model = Parrot()
     build(maps, model, making=Making(chat=True))
-    chats = [one.prompt for one in model.asked if not isinstance(one.prompt, str)]
-    assert chats
-    assert all(prompt[0].role == "user" and len(prompt) == 1 for prompt in chats)
+    assert model.asked
+    for request in model.asked:
+        roles = [turn.role for turn in request.prompt]
+        assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"]
+    asked = {request.prompt for request in model.asked}
+    for row in rows_of(maps / "out" / MESSAGES):  # what is trained on is what was asked
+        *turns, answer = (Message(turn["role"], turn["content"]) for turn in row["messages"])
+        assert tuple(turns) in asked
+        assert answer.role == "assistant"
     mixture = yaml.safe_load((maps / "out" / MIXTURE).read_text())
     assert mixture["datasets"][0]["columns"] == ["messages"]
 
@@ -268,8 +283,8 @@ def test_files_have_the_forms_of_trl(maps):
     result = build(maps, Parrot(), train=train, keep=0.25)
     messages, prompts = (rows_of(maps / "out" / name) for name in (MESSAGES, PROMPTS))
     for one, two in zip(messages, prompts, strict=True):
-        assert [turn["role"] for turn in one["messages"]] == ["user", "assistant"]
-        assert two["completion"] == " " + one["messages"][1]["content"]
+        assert [turn["role"] for turn in one["messages"][-2:]] == ["user", "assistant"]
+        assert two["completion"] == " " + one["messages"][-1]["content"]
         assert one["category"] == two["category"]
     text = (maps / "out" / MIXTURE).read_text()
     mine, new = yaml.safe_load(text)["datasets"]
@@ -424,19 +439,19 @@ def test_rows_go_where_they_say_or_where_their_words_lead():
 
 
 @pytest.mark.parametrize(
-    ("answers", "share"),
+    ("answer", "others", "share"),
     [
-        (["Paris", "paris.", "It is Paris"], 1.0),
-        (["Yes, it is", "No, it is"], 0.5),
-        (["in 1914 it was", "in 1915 it was", "in 1914 it was"], 2 / 3),
-        (["", "", "Rome"], 1 / 3),
-        (["", ""], 0.0),
-        (["The largest island is Malta", "The largest island is Crete"], 0.5),
-        (["The largest island is Malta", "Malta"], 1.0),
+        ("Paris", ["paris.", "It is Paris"], 1.0),
+        ("Yes, it is", ["No, it is"], 0.0),
+        ("in 1914 it was", ["in 1915 it was", "in 1914 it was"], 0.5),
+        ("Rome", ["", "Rome", "", "rome"], 0.5),
+        ("", ["", ""], 0.0),
+        ("The largest island is Malta", ["The largest island is Crete"], 0.0),
+        ("The largest island is Malta", ["Malta"], 1.0),
     ],
 )
-def test_agreement(answers, share):
-    assert agreement(answers)[1] == pytest.approx(share)
+def test_agreement(answer, others, share):
+    assert agreement(answer, others) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(

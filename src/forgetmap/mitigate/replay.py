@@ -177,6 +177,7 @@ def build_replay(
     budget: int,
     *,
     logs: Sequence[str | Path] = (),
+    categories: Sequence[str] = (),
     model: str | Model | None = None,
     running: Running | None = None,
     making: Making | None = None,
@@ -196,6 +197,7 @@ def build_replay(
         out: The folder to write; a stopped run goes on in it.
         budget: Examples wanted.
         logs: Evaluation logs of the map, so that every item of it can be kept out.
+        categories: Only these get examples, to repair a domain; all by default.
         model: The model before, by a name that `open_model` understands, or an open model.
         running: Numbers, device and batch size, for a model given by name.
         making: How the model makes up examples.
@@ -218,7 +220,7 @@ compare BEFORE AFTER --save FOLDER
     if model is None and pool is None:
         raise InputError("give --model to make up examples, --pool to draw them, or both")
     form, mixing, comparison = _form(train, making.chat), _mixing(keep), _open(Path(saved))
-    plan = _Plan(comparison, _forgotten(comparison), budget, making, mixing)
+    plan = _Plan(comparison, _forgotten(comparison, categories), budget, making, mixing)
     draft = _Draft(LeakCheck(_evaluation_items(comparison, logs)))
     drawn = _drawable(read_pool(pool), plan, draft, strict) if pool else None
     opened = _open_model(model, running, making.chat) if model is not None else None
@@ -237,7 +239,7 @@ compare BEFORE AFTER --save FOLDER
     if not draft.examples:
         raise InputError(
             f"no example could be made or drawn ({_told(draft)}); "
-            "try another pool, more --answers or a lower --agreement"
+            "try another pool or a lower --agreement"
         )
     random.Random(making.seed).shuffle(draft.examples)  # TRL may take the first rows only
     result = _result(plan, draft, opened, drawn)
@@ -277,7 +279,7 @@ def _category(comparison: Comparison, task: str) -> str:
     return comparison.result.task_categories.get(task, task)
 
 
-def _forgotten(comparison: Comparison) -> dict[str, list[str]]:
+def _forgotten(comparison: Comparison, chosen: Sequence[str]) -> dict[str, list[str]]:
     """Category -> texts of its forgotten items, the category with most first."""
     found: dict[str, list[str]] = {}
     for batch in comparison.store.table(Filter(transition="forgotten")):
@@ -286,7 +288,13 @@ def _forgotten(comparison: Comparison) -> dict[str, list[str]]:
             found.setdefault(_category(comparison, row["task"]), []).append(text)
     if not found:
         raise InputError(f"{comparison.name}: no item of the map was forgotten; nothing to replay")
-    return dict(sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+    found = dict(sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+    for name in chosen:
+        if name not in found:
+            raise InputError(
+                f"--category {name}: no item of it was forgotten; the map's are {some(found, 20)}"
+            )
+    return {name: texts for name, texts in found.items() if name in chosen or not chosen}
 
 
 def _evaluation_items(

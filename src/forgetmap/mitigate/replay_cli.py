@@ -61,6 +61,13 @@ def replay(
             help="The evaluation log of the map, whose items are kept out; may be repeated.",
         ),
     ] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Repair this category (a task, without a task map) alone; may be repeated.",
+        ),
+    ] = None,
     out: Annotated[
         Path,
         typer.Option("--out", readable=False, metavar="FOLDER", help="Where the files go."),
@@ -77,9 +84,13 @@ def replay(
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop if the pool holds evaluation items.")
     ] = False,
-    answers: Annotated[int, typer.Option(help="Answers drawn for each made-up question.")] = 5,
-    agreement: Annotated[float, typer.Option(help="Share of these answers that must agree.")] = 0.6,
-    max_tokens: Annotated[int, typer.Option(metavar="N", help="Longest answer.")] = 96,
+    answers: Annotated[
+        int, typer.Option(help="Answers drawn beside the likeliest, for each made-up question.")
+    ] = 5,
+    agreement: Annotated[
+        float, typer.Option(help="Share of these that must agree with the likeliest.")
+    ] = 0.6,
+    max_tokens: Annotated[int, typer.Option(metavar="N", help="Longest answer.")] = 32,
     chat: Annotated[
         bool, typer.Option("--chat/--no-chat", help="Ask through the model's chat template.")
     ] = False,
@@ -99,6 +110,8 @@ def replay(
       forgetmap replay maps/tuned --model models/base --log runs/base --budget 500
 
       forgetmap replay maps/tuned --pool mine.jsonl --log runs/base --budget 500 --strict
+
+      forgetmap replay maps/tuned --pool mine.jsonl --log runs/base --budget 500 --category Maths
     """
     with clear_errors(), answer_bar(quiet) as progress:
         from forgetmap.evaluate.models import Running
@@ -111,6 +124,7 @@ def replay(
             out,
             budget,
             logs=log or [],
+            categories=category or [],
             model=model,
             running=Running(dtype, device, batch_size(batch)),
             making=Making(answers, agreement, max_tokens, chat, seed),
