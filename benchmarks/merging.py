@@ -23,7 +23,7 @@ MIB = 2**20
 SHARDS = 4
 LAYERS = 38
 WIDTH, INNER, WORDS = 1024, 4096, 32_768
-TURNS = 3
+TURNS = 5
 JOBS = ("copy", "linear", "slerp", "task-arithmetic", "ties", "dare")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -25,12 +25,12 @@ from forgetmap.mitigate.adapters import (
 from forgetmap.mitigate.merge_methods import (
     cosine_of,
     dare,
-    join_trimmed,
     linear,
     magnitude_at,
     products,
     slerp,
     task_arithmetic,
+    ties,
 )
 from forgetmap.mitigate.weights import (
     Block,
@@ -45,8 +45,6 @@ from forgetmap.mitigate.weights import (
     write_config,
     write_like,
 )
-
-T = TypeVar("T")
 
 ABOUT = "forgetmap-merge.json"
 """In every merged folder: how it was made."""
@@ -247,7 +245,10 @@ class _Blender:
                 *self._family(name, *block), self._weights, how.scale
             )
         if how.method == "ties":
-            return self._ties(name, each)
+            limits = [self._limit(name, each, tuned) for tuned in self._tuned]
+            return lambda *block: ties(
+                *self._family(name, *block), self._weights, how.kept, how.scale, limits
+            )
         return partial(self._dare, name)
 
     def _dare(self, name: str, start: int, stop: int) -> Floats:
@@ -260,22 +261,13 @@ class _Blender:
         elect = how.method == "dare-ties"
         return dare(*family, self._weights, how.kept, draws, how.scale, elect)
 
-    def _ties(self, name: str, each: Each) -> Callable[[int, int], Floats]:
-        tensor, how = self._before.tensors[name], self._how
-        vectors = [_Held(tensor, partial(self._change, name, tuned)) for tuned in self._tuned]
-        limits = [magnitude_at(one.read, tensor.blocks, how.kept, each) for one in vectors]
+    def _limit(self, name: str, each: Each, tuned: Weights) -> float:
+        def change(block: Block) -> Floats:
+            found = tuned.read(name, *block)
+            found -= self._base.read(name, *block)
+            return found
 
-        def compute(start: int, stop: int) -> Floats:
-            changes = [one.take((start, stop)) for one in vectors]
-            base = self._base.read(name, start, stop)
-            return join_trimmed(base, changes, self._weights, limits, how.scale)
-
-        return compute
-
-    def _change(self, name: str, tuned: Weights, block: Block) -> Floats:
-        found = tuned.read(name, *block)
-        found -= self._base.read(name, *block)
-        return found
+        return magnitude_at(change, self._before.tensors[name].blocks, self._how.kept, each)
 
     def _pair(self, name: str, start: int, stop: int) -> tuple[Floats, Floats]:
         return self._before.read(name, start, stop), self._after.read(name, start, stop)
@@ -285,31 +277,26 @@ class _Blender:
         return self._base.read(name, start, stop), tuned
 
 
-class _Held(Generic[T]):
-    """What is read of a tensor's blocks stays in memory until it is taken.
+class _Held:
+    """The blocks of a tensor and its twin stay in memory between the first look and the second.
 
-    Some methods look at the whole tensor before its first block is written. Tensors that several
-    threads share are too large for this, and are read again.
+    Tensors that several threads share are too large for this, and are read again.
     """
 
-    def __init__(self, tensor: Tensor, read: Callable[[Block], T]) -> None:
-        self._read = read
-        self._blocks = frozenset(() if tensor.is_large else tensor.blocks)
-        self._held: dict[Block, T] = {}
+    def __init__(self, tensor: Tensor, read: Callable[[Block], tuple[Floats, Floats]]) -> None:
+        self._read, self._holds = read, not tensor.is_large
+        self._held: dict[Block, tuple[Floats, Floats]] = {}
 
-    def read(self, block: Block) -> T:
-        """A block, or a part of one; it is not to be overwritten."""
-        if block not in self._blocks:
-            return self._read(block)
-        if block not in self._held:
-            self._held[block] = self._read(block)
-        return self._held[block]
-
-    def take(self, block: Block) -> T:
-        """A block, for good."""
-        found = self.read(block)
-        self._held.pop(block, None)
+    def read(self, block: Block) -> tuple[Floats, Floats]:
+        """A block, for the first look."""
+        found = self._read(block)
+        if self._holds:
+            self._held[block] = found
         return found
+
+    def take(self, block: Block) -> tuple[Floats, Floats]:
+        """A block, for good."""
+        return self._held.pop(block, None) or self._read(block)
 
 
 def _draw(

@@ -117,6 +117,7 @@ def ties(
     weights: Sequence[float],
     density: float,
     scale: float = 1.0,
+    thresholds: Sequence[float] | None = None,
 ) -> Floats:
     """TIES (Yadav et al., 2023): trim task vectors, elect a sign for each weight, join what agrees.
 
@@ -130,6 +131,7 @@ def ties(
         weights: One per tuned model.
         density: Share of each task vector that stays.
         scale: Factor of what is added to the base.
+        thresholds: Smallest magnitude that stays, where the arrays are only parts of the tensors.
 
     Example:
         >>> ties(np.zeros(4), [np.array([4.0, -1.0, 0.5, 0.0])], [0.5], density=0.5)
@@ -138,36 +140,13 @@ def ties(
         array([4., 3.])
     """
     changes = [one - base for one in tuned]
-    limits = [
+    limits = thresholds or [
         magnitude_at(lambda _block, whole=change: whole, [(0, change.size)], density)  # type: ignore[misc]
         for change in changes
     ]
-    return join_trimmed(base, changes, weights, limits, scale)
-
-
-def join_trimmed(
-    base: Floats,
-    changes: Sequence[Floats],
-    weights: Sequence[float],
-    limits: Sequence[float],
-    scale: float = 1.0,
-) -> Floats:
-    """The second half of `ties`: trim task vectors, which are overwritten, and join what agrees.
-
-    Args:
-        base: Weights of the base, or a block of them.
-        changes: Task vectors.
-        weights: One per task vector.
-        limits: Of each task vector the smallest magnitude that stays.
-        scale: Factor of what is added to the base.
-
-    Example:
-        >>> join_trimmed(np.ones(3), [np.array([4.0, -1.0, 0.5])], [0.5], [1.0])
-        array([3. , 0.5, 1. ])
-    """
     for change, limit in zip(changes, limits, strict=True):
         change *= (_ordered(change) >= np.float32(limit).view(np.int32)).reshape(change.shape)
-    return _elect(base, changes, weights, scale, average=len(changes) > 1)
+    return _elect(base, changes, weights, scale, average=len(tuned) > 1)
 
 
 def dare(
