@@ -258,6 +258,7 @@ def test_the_reason_has_the_numbers_of_the_map():
         found["replay"].why
     )
     assert "forgetmap replay maps/tuned " in found["replay"].what_to_do
+    assert " --category " in found["replay"].what_to_do
     assert "75.0 % of what the path lost" in found["stage"].why
     assert "HOW worse" in found["behaviour"].why
 

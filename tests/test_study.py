@@ -35,6 +35,25 @@ def test_the_page_tells_only_numbers_of_the_tables() -> None:
     assert told <= table
 
 
+def test_what_advise_says_of_the_study_is_in_the_tables() -> None:
+    sections = (STUDY / "results.md").read_text().split("## ")
+    small, other = (
+        {
+            method: float(share)
+            for method, share in re.findall(r"^\| (\S+) \| \d \| ([\d.]+)%", section, re.MULTILINE)
+        }
+        for section in sections
+        if section.partition("\n")[0].endswith(", airports")
+    )
+    for found in (small, other):
+        assert found["anchor-questions"] < found["sft"] / 2
+        assert 0.55 < found["anchor"] / found["sft"] < 0.8
+        assert 0.7 < found["merge-linear-0.5"] / found["sft"] < 0.8
+    [section] = (one for one in sections if one.startswith("One domain"))
+    shares = dict(re.findall(r"^\| gemma3-270m (\S+) \|.*?([\d.]+)% \(", section, re.MULTILINE))
+    assert 0.6 < float(shares["replay-25-domain"]) / float(shares["sft"]) < 0.7
+
+
 def test_no_text_of_third_party_questions_is_passed_on() -> None:
     import pyarrow.parquet as pq
 

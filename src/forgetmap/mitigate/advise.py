@@ -385,15 +385,19 @@ def replay(seen: Evidence) -> Advice | None:
         f"of the losses in {percent(group.item_share)} of the items"
         for group in seen.concentrated[:3]
     )
+    named = " ".join(
+        f"--category {shlex.quote(clean(group.name, 200))}" for group in seen.concentrated[:3]
+    )
     return Advice(
         rule="replay",
         turn="train",
         title="Replay what was lost",
         why=f"the loss is concentrated: {listed}",
         what_to_do=f"forgetmap replay {shlex.quote(seen.folder)} --model BEFORE --log LOG_BEFORE "
-        "--budget 1000, then train again with its mixture.yaml",
+        f"--budget 1000 {named}, then train again with its mixture.yaml",
         expected="less forgetting in these groups, at some cost in what is newly learned; the "
-        "share of replay sets how much",
+        "share of replay sets how much. In our study (one model of 270 M) a third less in the "
+        "group, nothing elsewhere",
         rests_on=THEORY + "supervised training to the end leaves the replay share as old mass",
     )
 
@@ -410,7 +414,8 @@ def merge(seen: Evidence) -> Advice | None:
         "group much more than its share",
         what_to_do="forgetmap merge BEFORE AFTER --method linear --sweep 0:1:0.1 --suite SUITE",
         expected="some weights between the two may keep most of the gain and lose less; the sweep "
-        "shows it, or shows that none does",
+        "shows it, or shows that none does. In our study (two small models) the half of each lost "
+        "a quarter less and kept the new task",
         rests_on="no training is needed; whether it helps is measured, not known beforehand",
     )
 
@@ -428,7 +433,9 @@ def anchor(seen: Evidence) -> Advice | None:
         what_to_do="train again at a third of the learning rate, or with the anchored recipe of "
         "forgetmap.mitigate, and watch it with ForgettingCallback; forgetmap theory forecast says "
         "when to stop",
-        expected="less forgetting and usually slower learning; compare both maps",
+        expected="less forgetting and usually slower learning; compare both maps. In our study "
+        "(two small models) an anchor on questions like the old ones lost less than half, one on "
+        "text of the model's own a quarter to two fifths less, both with the new task learned",
         rests_on=THEORY + "fitting new data alone pushes the old behaviour out in the long run; a "
         "reference that keeps old mass does not",
     )
