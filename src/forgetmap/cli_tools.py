@@ -42,6 +42,17 @@ Dtype = Annotated[
 Device = Annotated[
     str | None, typer.Option(metavar="NAME", help="cpu, cuda, cuda:1; by default what is there.")
 ]
+Tasks = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Only this task; may be repeated, may hold * and ?."),
+]
+Limit = Annotated[
+    int | None, typer.Option(metavar="N", help="Only the first N questions of each task.")
+]
+Shots = Annotated[int, typer.Option(help="Solved examples before each question.")]
+Chat = Annotated[
+    bool, typer.Option("--chat/--no-chat", help="Ask through the model's chat template.")
+]
 Batch = Annotated[
     str, typer.Option(metavar="N|auto", help="Items in a batch, or requests at a time.")
 ]

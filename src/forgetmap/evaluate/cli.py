@@ -13,11 +13,15 @@ import typer
 
 from forgetmap.cli_tools import (
     Batch,
+    Chat,
     Device,
     Dtype,
     Json,
+    Limit,
     Quiet,
     Seed,
+    Shots,
+    Tasks,
     answer_bar,
     batch_size,
     check_outputs,
@@ -54,17 +58,10 @@ def evaluate(
             "--out", readable=False, metavar="FOLDER", help="Where results go and are resumed from."
         ),
     ] = Path("forgetmap-eval"),
-    tasks: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this task; may be repeated, may hold * and ?."),
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", help="Only the first N questions of each task.")
-    ] = None,
-    shots: Annotated[int, typer.Option(help="Solved examples before each question.")] = 0,
-    chat: Annotated[
-        bool, typer.Option("--chat/--no-chat", help="Ask through the model's chat template.")
-    ] = False,
+    tasks: Tasks = None,
+    limit: Limit = None,
+    shots: Shots = 0,
+    chat: Chat = False,
     system: Annotated[str, typer.Option(metavar="TEXT", help="System prompt.")] = "",
     letters: Annotated[
         bool,

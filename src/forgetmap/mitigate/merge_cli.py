@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forgetmap.cli_tools import (
+    Chat,
     Device,
     Dtype,
     Json,
+    Limit,
     Quiet,
     Seed,
+    Shots,
+    Tasks,
     check_outputs,
     clear_errors,
     write_json,
@@ -102,16 +106,10 @@ def merge(
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the weights of every point of a sweep.")
     ] = False,
-    tasks: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only these tasks, as for eval.")
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", help="Only the first N questions of each task.")
-    ] = None,
-    shots: Annotated[int, typer.Option(help="Solved examples before each question.")] = 0,
-    chat: Annotated[
-        bool, typer.Option("--chat/--no-chat", help="Ask through the model's chat template.")
-    ] = False,
+    tasks: Tasks = None,
+    limit: Limit = None,
+    shots: Shots = 0,
+    chat: Chat = False,
     dtype: Dtype = "float32",
     device: Device = None,
     drift: Annotated[

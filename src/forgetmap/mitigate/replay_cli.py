@@ -12,6 +12,7 @@ import typer
 
 from forgetmap.cli_tools import (
     Batch,
+    Chat,
     Device,
     Dtype,
     Json,
@@ -91,9 +92,7 @@ def replay(
         float, typer.Option(help="Share of these that must agree with the likeliest.")
     ] = 0.6,
     max_tokens: Annotated[int, typer.Option(metavar="N", help="Longest answer.")] = 32,
-    chat: Annotated[
-        bool, typer.Option("--chat/--no-chat", help="Ask through the model's chat template.")
-    ] = False,
+    chat: Chat = False,
     seed: Seed = 0,
     dtype: Dtype = "float32",
     device: Device = None,
