@@ -118,15 +118,13 @@ def test_the_numbers_of_the_page_are_pythons(given, shown, axes):
 
 
 def move(page, name, value):
-    """Move a slider and lay the page out; how long that took, in milliseconds."""
-    return page.evaluate(
+    """Move a slider and lay the page out."""
+    page.evaluate(
         """([name, value]) => {
             const slider = document.getElementById(name);
             slider.value = value;
-            const start = performance.now();
             slider.dispatchEvent(new Event("input"));
             document.body.getBoundingClientRect();
-            return performance.now() - start;
         }""",
         [name, value],
     )
@@ -154,15 +152,24 @@ def test_the_temperature_slider_is_a_power_of_ten(shown):
 
 
 def test_a_step_takes_less_than_50_ms(browser, address):
-    """The quickest of some tries: others may be using the machine, the page cannot help that."""
+    """The quickest of some tries, in processor time of the page: others may use the machine."""
     page = visit(browser, address).page
+    tools = page.context.new_cdp_session(page)
+    tools.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent():
+        found = tools.send("Performance.getMetrics")["metrics"]
+        return next(1000 * one["value"] for one in found if one["name"] == "TaskDuration")
+
     steps = [("delta", 7.9), ("delta", 8), ("start", 0.9), ("target", 0.2), ("replay", 0.3),
              ("batch", 200), ("temperature", 0.5)]  # fmt: skip
     for name, value in steps:
         taken = []
-        while min(taken, default=50) >= 50 and len(taken) < 100:
-            taken.append(move(page, name, value))
-        assert min(taken) < 50, f"{name}: {sorted(taken)}"
+        for _ in range(12):
+            start = spent()
+            move(page, name, value)
+            taken.append(spent() - start)
+        assert 1 < min(taken) < 50, f"{name}: {sorted(taken)}"
 
 
 @pytest.mark.parametrize(

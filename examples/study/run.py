@@ -249,7 +249,8 @@ def _train(run: Run, study: Study) -> None:
     if is_main and run.method in CAPABILITIES:
         _answer_capabilities(name, study, logs)
     told = {**recipe.describe(), "task": run.task, "old": run.old, "seconds": seconds}
-    told["replayed"] = dict(Counter(row.get("category", "") for row in materials.old))
+    for what, key in (("replayed", "category"), ("replayed_tasks", "task")):
+        told[what] = dict(Counter(row.get(key, "") for row in materials.old))
     (logs / "run.json").write_text(json.dumps(told))
     if run.name not in KEPT:
         shutil.rmtree(weights)
@@ -347,13 +348,15 @@ def _drawn(run: Run, study: Study) -> list[dict[str, str]]:
     tasks = before / "tasks.csv"
     forgetmap.compare(before, after, task_map=tasks, save=folder / "map")
     pool = folder / "pool.jsonl"
-    pool.write_text("".join(json.dumps(row) + "\n" for row in _anchor_rows(study.data)))
+    rows = _anchor_rows(study.data)
+    pool.write_text("".join(json.dumps(row) + "\n" for row in rows))
     given: dict[str, Any] = {"logs": [before], "pool": pool}
     made = build_replay(folder / "map", folder / "replay", DRAWN, **given)
     if run.old == "domain":
         worst = next(iter(made.categories))
         build_replay(folder / "map", folder / "replay", DRAWN, categories=[worst], **given)
-    return _rows(folder / "replay" / PROMPTS)
+    drawn = _rows(folder / "replay" / PROMPTS)
+    return [rows[int(row["source"].rpartition(":")[2]) - 1] for row in drawn]
 
 
 def _anchor_rows(data: Path) -> list[dict[str, str]]:
@@ -366,6 +369,7 @@ def _anchor_rows(data: Path) -> list[dict[str, str]]:
             "prompt": str(make_request(task, question, Asking()).prompt),
             "completion": f" {question.target}",
             "category": task.category,
+            "task": task.name,
         }
         for task in load(data / "anchor.yaml").tasks
         for question in task.questions()

@@ -7,6 +7,7 @@ narrow columns.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,7 +45,7 @@ class _Held:
     """Sum of the prompts' hashes: where it agrees, the prompts do."""
 
 
-class Logs:
+class Logs(ABC):
     """One DuckDB connection with any number of logs in it, each under the name of its side.
 
     It knows how to read one side as rows of (task, key): the metric of each task and what
@@ -129,9 +130,9 @@ class Logs:
                 held.setdefault(task, {}).setdefault(side, set()).add(metric)
         return held
 
+    @abstractmethod
     def _choose_metrics(self, asked: Mapping[str, str] | str | None) -> dict[str, dict[str, str]]:
         """Choose one metric per task, by side."""
-        raise NotImplementedError
 
     def _label(self, side: str) -> str:
         """What people call a side."""
