@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="needs the extra `eval`")
@@ -12,9 +13,10 @@ pytest.importorskip("lm_eval", reason="needs the extra `eval`")
 import torch
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
+from scipy.stats import chisquare
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from forgetmap.evaluate.generation import Opening, Writer
+from forgetmap.evaluate.generation import Opening, Writer, _choose, _Row
 from forgetmap.evaluate.local import LocalModel
 from forgetmap.evaluate.models import Running
 from forgetmap.evaluate.prompts import Request
@@ -219,6 +221,21 @@ def test_a_sampled_text_depends_on_its_seed_alone(writer):
     assert [writer.write([one])[0].text for one in asked] == together
     other = [one.text for one in writer.write(openings(writer, temperature=1.0, seed=8))]
     assert other != together
+
+
+def test_tokens_are_drawn_by_their_chances():
+    logits = torch.tensor([2.0, -1.0, 0.5, -torch.inf, 0.0])
+    rows = [
+        _Row(Opening((1,), 1, temperature=0.7), torch.Generator().manual_seed(seed))
+        for seed in range(4_000)
+    ]
+    drawn = _choose(logits.repeat(len(rows), 1), rows)
+    expected = (logits.double() / 0.7).softmax(0).numpy() * len(rows)
+    counts = np.bincount(drawn, minlength=5)
+    assert counts[3] == 0  # it has no chance at all
+    assert chisquare(np.delete(counts, 3), np.delete(expected, 3)).pvalue > 0.001
+    greedy = _Row(Opening((1,), 1), torch.Generator())
+    assert _choose(logits[None], [greedy]) == [0]
 
 
 def test_texts_end_at_stop_strings_and_answers(writer):

@@ -36,6 +36,21 @@ def test_the_page_tells_only_numbers_of_the_tables() -> None:
     assert told <= table
 
 
+def test_the_readme_tells_numbers_of_the_tables() -> None:
+    text = " ".join((ROOT / "README.md").read_text().split())
+    count, *told = re.findall(
+        r"of (\d+) trainings and merges .*? forgot ([\d.]+) % .*?, ([\d.]+) % .*?, and ([\d.]+) %",
+        text,
+    )[0]
+    logs = STUDY / "logs"
+    assert int(count) == sum(
+        (logs / f"{path.stem}.parquet").is_file() for path in logs.glob("*.json")
+    )
+    table = (STUDY / "results.md").read_text().partition("## Gemma 3 270M, airports")[2]
+    methods = ("sft", "anchor-questions", "merge-sft-low-rate-linear-0.5")
+    assert told == [re.findall(rf"^\| {one} \| \d \| ([\d.]+)%", table, re.M)[0] for one in methods]
+
+
 def test_what_advise_says_of_the_study_is_in_the_tables() -> None:
     sections = (STUDY / "results.md").read_text().split("## ")
     small, other = (
@@ -50,9 +65,12 @@ def test_what_advise_says_of_the_study_is_in_the_tables() -> None:
         assert found["anchor-questions"] < found["sft"] / 2
         assert 0.55 < found["anchor"] / found["sft"] < 0.8
         assert 0.7 < found["merge-linear-0.5"] / found["sft"] < 0.8
+        assert 0.45 < found["sft-low-rate"] / found["sft"] < 0.72
     [section] = (one for one in sections if one.startswith("One domain"))
-    shares = dict(re.findall(r"^\| gemma3-270m (\S+) \|.*?([\d.]+)% \(", section, re.MULTILINE))
-    assert 0.6 < float(shares["replay-25-domain"]) / float(shares["sft"]) < 0.7
+    found = re.findall(r"^\| (\S+ \S+)-0 \|.*?([\d.]+)% \(", section, re.MULTILINE)
+    inside = {run: float(share) for run, share in found}
+    assert 0.55 < inside["gemma3-270m replay-25-domain"] / inside["gemma3-270m sft"] < 0.65
+    assert abs(inside["smollm2 replay-25-domain"] - inside["smollm2 sft"]) < 0.5
 
 
 def test_no_text_of_third_party_questions_is_passed_on() -> None:

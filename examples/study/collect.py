@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 from forgetmap.capabilities.score import score_responses
 from forgetmap.samples import TEXT_COLUMNS, Samples
 
-TOLD = ("before", "airports-sft-0", "airports-repair-domain-0", "airports-anchor-questions-0",
-        "airports-replay-25-targeted-0", "airports-merge-linear-0.5-0")  # fmt: skip
+TOLD = ("before", "airports-sft-0", "airports-replay-25-0", "airports-anchor-0",
+        "airports-retention-0", "airports-merge-linear-0.5-0")  # fmt: skip
 """Runs of smollm2 that keep their texts."""
 PROBED = ("sft", "sft-low-rate", "lora", "replay-25", "anchor", "anchor-questions", "retention")
 """Methods whose probes are kept."""

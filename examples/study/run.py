@@ -50,7 +50,7 @@ BEGINNING = "<|im_start|>"
 """What SmolLM2 begins a text with; its tokenizer does not add it."""
 CAPABILITY_TOKENS = 160
 PLAIN = "airports-sft-0"
-"""The run whose losses are drawn for, and that is mended."""
+"""The run whose losses are drawn for, where none is mended."""
 KEPT = {f"{model}-airports-{method}-{seed}" for model, seed in MENDED.items() for method in MERGED}
 """Runs whose weights are kept for the third stage."""
 DRAWN = 600
@@ -165,8 +165,7 @@ def _needs(kind: str, what: Any) -> list[str]:
     if kind == "train":
         found += [f"texts-{what.model}"] if what.old == "text" else []
         drawn = what.old in ("targeted", "domain")
-        found += [f"before-{what.model}", f"{what.model}-{PLAIN}"] if drawn else []
-        found += [what.started] if what.start else []
+        found += [f"before-{what.model}", _forgetful(what)] if drawn else []
     return found
 
 
@@ -338,13 +337,19 @@ def _old(run: Run, study: Study) -> list[dict[str, str]]:
     return _anchor_rows(study.data) if run.old else []
 
 
+def _forgetful(run: Run) -> str:
+    """The run whose losses are drawn for: the one that is mended, or the plain one."""
+    return run.started if run.start else f"{run.model}-{PLAIN}"
+
+
 def _drawn(run: Run, study: Study) -> list[dict[str, str]]:
-    """Map the plain run, and draw from the questions for what it forgot, as a user would."""
+    """Map what was forgotten, and draw from the questions for it, as a user would."""
     import forgetmap
     from forgetmap.mitigate.replay import PROMPTS, build_replay
 
     folder = study.work / run.name
-    before, after = (study.work / f"{run.model}-{name}" / "old" for name in ("before", PLAIN))
+    names = (f"{run.model}-before", _forgetful(run))
+    before, after = (study.work / name / "old" for name in names)
     tasks = before / "tasks.csv"
     forgetmap.compare(before, after, task_map=tasks, save=folder / "map")
     pool = folder / "pool.jsonl"

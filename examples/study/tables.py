@@ -101,6 +101,7 @@ def main(logs: Path, out: Path) -> None:
             if chosen:
                 parts += [f"## {title}, {task}", _table(chosen)]
     parts += ["## Where it is lost", _categories(runs), "## One domain", _domain(runs)]
+    parts += ["## How far the weights went", _weights(runs, logs)]
     parts += ["## Behaviour", _capabilities(logs)]
     parts += ["## Theory beside measurement", _old_mass(logs), _tilt(runs)]
     (out / "results.md").write_text("\n\n".join(parts) + "\n")
@@ -234,28 +235,26 @@ def _categories(runs: Sequence[Run]) -> str:
 
 def _domain(runs: Sequence[Run]) -> str:
     """Replay for what the map says was lost: everything, or one category alone."""
-    found = {
-        model: {run.method: run for run in runs if run.model == model and run.seed == "0"}
-        for model in MODELS
-    }
-    domains = {
-        model: next(iter(methods[_DOMAIN].about["replayed"]))
-        for model, methods in found.items()
-        if _DOMAIN in methods
-    }
+    found = {(run.model, run.method, run.seed): run for run in runs if run.task == "airports"}
     lines = [
         "The domain is the category of which the plain run forgot most questions. "
         "`replay-25-domain` replays what `forgetmap replay --category` draws for it, never a "
-        "question that is asked.",
+        "question that is asked; `repair-domain` trains the plain run's model on with it for a "
+        "quarter of the steps. Each is held against the plain run of its seed.",
         "",
         "| run | domain | old examples | of the domain | forgotten in the domain | against sft | "
         "forgotten elsewhere | against sft | in tasks of the domain that were not replayed | "
         "against sft |",
         "| --- " * 10 + "|",
     ]
-    for model, domain in domains.items():
-        chosen = (found[model].get(method) for method in _DRAWN)
-        lines += [_domain_row(run, found[model]["sft"], domain) for run in chosen if run]
+    for model in MODELS:
+        if (model, _DOMAIN, "0") not in found:
+            continue
+        domain = next(iter(found[model, _DOMAIN, "0"].about["replayed"]))
+        drawn = [(method, seed) for method in _DRAWN for seed in "01"]
+        chosen = [found[model, *one] for one in drawn if (model, *one) in found]
+        plain = {run.seed: found[model, "sft", run.seed] for run in chosen}
+        lines += [_domain_row(run, plain[run.seed], domain) for run in (*plain.values(), *chosen)]
     return "\n".join(lines)
 
 
@@ -264,13 +263,13 @@ def _domain_row(run: Run, plain: Run, domain: str) -> str:
     inside = np.array([category(task) == domain for task, _ in run.keys])
     drawn = run.about.get("replayed", {})
     parts = [cell for where in (inside, ~inside) for cell in _beside(run, plain, where)]
-    if run.method == _DOMAIN:  # of what was not replayed, that alone can show a transfer
-        replayed = [task in run.about["replayed_tasks"] for task, _ in run.keys]
-        parts += _beside(run, plain, inside & ~np.array(replayed))
-    else:
-        parts += ["", ""]
+    replayed = run.about.get("replayed_tasks", {})
+    # Of what was not replayed, a replay of the domain alone can show a transfer.
+    beside = inside & np.array([task not in replayed for task, _ in run.keys])
+    alone = set(drawn) == {domain}
+    parts += _beside(run, plain, beside) if alone and beside.any() else ["", ""]
     cells = [domain, f"{sum(drawn.values()):,}", f"{drawn.get(domain, 0):,}", *parts]
-    return f"| {run.model} {run.method} | " + " | ".join(cells) + " |"
+    return f"| {run.model} {run.method}-{run.seed} | " + " | ".join(cells) + " |"
 
 
 def _beside(run: Run, plain: Run, where: np.ndarray) -> tuple[str, str]:
@@ -278,6 +277,39 @@ def _beside(run: Run, plain: Run, where: np.ndarray) -> tuple[str, str]:
     low, high = _interval(run.lost[where])
     share = f"{_percent(run.lost[where].mean())} ({_percent(low)} to {_percent(high)})"
     return share, "" if run is plain else _signed(run.lost[where] - plain.lost[where])
+
+
+def _weights(runs: Sequence[Run], logs: Path) -> str:
+    """Does merging help when weights drift little? Each run beside its half-merge."""
+    lines = [
+        "How far a run moved the weights (the norm of the change beside the norm of the weights, "
+        "and the rank that the change spreads over, the mean over matrices), and what half of "
+        "each model, merged, does: the difference is paired, on the same questions.",
+        "",
+        "| run | change of weights | rank of the change | forgotten | merged, linear 0.5 | "
+        "difference | new task right | merged | difference |",
+        "| --- " * 9 + "|",
+    ]
+    found = {run.name: run for run in runs}
+    for path in sorted(logs.glob("drift-*.json")):
+        run, about = found[path.stem.removeprefix("drift-")], json.loads(path.read_text())
+        parent = "" if run.method == "sft" else f"{run.method}-"
+        merged = found[f"{run.model}-{run.task}-merge-{parent}linear-0.5-{run.seed}"]
+        new = [
+            np.array(list(_correct(logs / "new" / f"{one.name}.parquet", run.task).values()), float)
+            for one in (run, merged)
+        ]
+        cells = [
+            f"{about['relative']:.2%}",
+            f"{about['effective_rank']:.0f}",
+            _percent(run.lost.mean()),
+            _percent(merged.lost.mean()),
+            _signed(merged.lost - run.lost),
+            *(_percent(side.mean()) for side in new),
+            _signed(new[1] - new[0]),
+        ]
+        lines.append(f"| {run.model} {run.method}-{run.seed} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def _capabilities(logs: Path) -> str:
@@ -312,7 +344,7 @@ def _relative(found: Any) -> str:
 
 _SHOWN = ("sft", "replay-25", "anchor", "anchor-questions", "retention")
 _DOMAIN = "replay-25-domain"
-_DRAWN = ("sft", "replay-25-questions", "replay-25-targeted", _DOMAIN, "repair-domain")
+_DRAWN = ("replay-25-questions", "replay-25-targeted", _DOMAIN, "repair-domain")
 
 
 def _theory(logs: Path) -> list[dict[str, Any]]:
