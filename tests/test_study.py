@@ -66,6 +66,8 @@ def test_what_advise_says_of_the_study_is_in_the_tables() -> None:
         assert 0.55 < found["anchor"] / found["sft"] < 0.8
         assert 0.7 < found["merge-linear-0.5"] / found["sft"] < 0.8
         assert 0.45 < found["sft-low-rate"] / found["sft"] < 0.72
+    low = "merge-sft-low-rate-linear-0.5"
+    assert min(found[low] / found["sft-low-rate"] for found in (small, other)) < 0.52
     [section] = (one for one in sections if one.startswith("One domain"))
     found = re.findall(r"^\| (\S+ \S+)-0 \|.*?([\d.]+)% \(", section, re.MULTILINE)
     inside = {run: float(share) for run, share in found}
