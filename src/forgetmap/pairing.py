@@ -228,9 +228,10 @@ class Engine(Logs):
             for degree in (1, 2, 3)
         )
         soft = f"count(change), {sums}" if self._soft else "0, 0, 0, 0, 0, 0, 0"
+        copies = "sum(copies)" if self.repeated else "0"
         rows = self._query(
             f"""SELECT task, k, bucket, runs_before, right_before, runs_after, right_after,
-                       count(*), sum(copies), {soft}
+                       count(*), {copies}, {soft}
                 FROM (SELECT *, (change * change + change) / 2 AS forgotten,
                              (change * change - change) / 2 AS gained
                       FROM (SELECT coalesce(b.task, a.task) AS task, coalesce(b.k, a.k) AS k,
