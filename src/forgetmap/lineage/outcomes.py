@@ -277,19 +277,25 @@ class Engine(Logs):
                FROM (SELECT task, key, max(k) AS k, min(cluster) AS cluster
                      FROM outcomes GROUP BY task, key)""",
         )
-        items = self.connection.sql(
-            f"SELECT task, k, {self._bucket()} AS bucket FROM numbered n ORDER BY id"
-        ).to_arrow_table()
-        encoded = items["task"].combine_chunks().dictionary_encode()
+        items = (
+            self.connection.sql(
+                f"""SELECT task, coalesce(k::DOUBLE, 'inf'::DOUBLE) AS k,
+                           ({self._bucket()})::BIGINT AS bucket
+                    FROM numbered n ORDER BY id"""
+            )
+            .to_arrow_table()
+            .combine_chunks()
+        )
+        encoded = items["task"].chunk(0).dictionary_encode()
         tasks = sorted(encoded.dictionary.to_pylist())
         place = np.array([tasks.index(task) for task in encoded.dictionary.to_pylist()])
         shape = len(self.names), items.num_rows
         found = Outcomes(
             names=self.names,
             tasks=tasks,
-            task=place[encoded.indices.to_numpy()],
-            k=items["k"].to_numpy().astype(np.float64),
-            bucket=items["bucket"].to_numpy().astype(np.int64),
+            task=place[_numbers(encoded.indices)],
+            k=_numbers(items["k"].chunk(0)),
+            bucket=_numbers(items["bucket"].chunk(0)),
             seen=np.zeros(shape, bool),
             runs=np.zeros(shape, np.int32),
             right=np.zeros(shape, np.int32),
@@ -297,7 +303,6 @@ class Engine(Logs):
             probability=np.full(shape, np.nan) if self._soft else None,
             engine=self,
         )
-        found.k[np.isnan(found.k)] = np.inf
         return found if self._fill(found) else None
 
     def _bucket(self) -> str:
@@ -311,21 +316,20 @@ class Engine(Logs):
 
     def _fill(self, found: Outcomes) -> bool:
         rows = 0
-        probability = ", probability" if found.probability is not None else ""
+        soft = found.probability is not None
+        probability = ", coalesce(probability, 'nan'::DOUBLE)" if soft else ""
         for batch in self._stream(
             f"""SELECT node, id, runs, correct, copies {probability}
                 FROM outcomes JOIN numbered USING (task, key)""",
             _BATCH,
         ):
-            node, item, runs, right, copies, *soft = (
-                column.to_numpy(zero_copy_only=False) for column in batch.columns
-            )
+            node, item, runs, right, copies, *chances = map(_numbers, batch.columns)
             found.seen[node, item] = True
             found.runs[node, item] = runs
             found.right[node, item] = right
             np.add.at(found.copies, node, copies.astype(np.int64))
             if found.probability is not None:
-                found.probability[node, item] = soft[0]
+                [found.probability[node, item]] = chances
             rows += len(node)
         return rows == int(found.seen.sum())
 
@@ -395,7 +399,7 @@ class Engine(Logs):
                      GROUP BY task, key) r USING (task, key)""",
                 _BATCH,
             ):
-                prompts[number, batch["id"].to_numpy()] = batch["prompt"].to_numpy()
+                prompts[number, _numbers(batch["id"])] = _numbers(batch["prompt"])
         return prompts, tasks
 
     def item_names(self, items: Ints) -> dict[int, ItemName]:
@@ -437,8 +441,11 @@ class Engine(Logs):
 
     def _want(self, items: Ints) -> None:
         """Put the keys of some items into the table `wanted`."""
-        import pyarrow as pa
-
-        self.connection.register("wanted_ids", pa.table({"id": np.unique(items)}))
+        self.connection.register("wanted_ids", {"id": np.unique(items)})
         self._keep("wanted", "SELECT id, task, key FROM numbered JOIN wanted_ids USING (id)")
         self.connection.unregister("wanted_ids")
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    """An Arrow array without gaps, where it lies; its own `to_numpy` would import pandas first."""
+    return np.from_dlpack(column)
