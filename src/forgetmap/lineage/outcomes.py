@@ -277,16 +277,12 @@ class Engine(Logs):
                FROM (SELECT task, key, max(k) AS k, min(cluster) AS cluster
                      FROM outcomes GROUP BY task, key)""",
         )
-        items = (
-            self.connection.sql(
-                f"""SELECT task, coalesce(k::DOUBLE, 'inf'::DOUBLE) AS k,
-                           ({self._bucket()})::BIGINT AS bucket
-                    FROM numbered n ORDER BY id"""
-            )
-            .to_arrow_table()
-            .combine_chunks()
-        )
-        encoded = items["task"].chunk(0).dictionary_encode()
+        items = self.connection.sql(
+            f"""SELECT task, coalesce(k::DOUBLE, 'inf'::DOUBLE) AS k,
+                       ({self._bucket()})::BIGINT AS bucket
+                FROM numbered n ORDER BY id"""
+        ).to_arrow_table()
+        encoded = items["task"].combine_chunks().dictionary_encode()
         tasks = sorted(encoded.dictionary.to_pylist())
         place = np.array([tasks.index(task) for task in encoded.dictionary.to_pylist()])
         shape = len(self.names), items.num_rows
@@ -294,8 +290,8 @@ class Engine(Logs):
             names=self.names,
             tasks=tasks,
             task=place[_numbers(encoded.indices)],
-            k=_numbers(items["k"].chunk(0)),
-            bucket=_numbers(items["bucket"].chunk(0)),
+            k=_numbers(items["k"].combine_chunks()),
+            bucket=_numbers(items["bucket"].combine_chunks()),
             seen=np.zeros(shape, bool),
             runs=np.zeros(shape, np.int32),
             right=np.zeros(shape, np.int32),
