@@ -166,6 +166,7 @@ def _needs(kind: str, what: Any) -> list[str]:
         found += [f"texts-{what.model}"] if what.old == "text" else []
         drawn = what.old in ("targeted", "domain")
         found += [f"before-{what.model}", _forgetful(what)] if drawn else []
+        found += [what.started] if what.start else []
     return found
 
 

@@ -26,8 +26,8 @@ from forgetmap.taskmap import TaskMap
 
 DRAWS = 2_000
 MODELS = {"smollm2": "SmolLM2-135M-Instruct", "gemma3-270m": "Gemma 3 270M"}
-NEW_TASK = {"airports": "airports", "sums": "sums", "broad": ""}
-"""The task that shows what was learned; the broad one has nine."""
+NEW_TASK = {"airports": "airports", "sums": "sums", "broad": "evals_"}
+"""How the tasks that show what was learned begin; of the broad one there are nine."""
 
 
 @dataclass
@@ -142,7 +142,7 @@ def _correct(path: Path, task: str = "") -> dict[tuple[str, int], bool]:
     return {
         (name, item): bool(correct)
         for name, item, repeat, correct in zip(*(table[column] for column in columns), strict=True)
-        if repeat == 0 and task in ("", name)
+        if repeat == 0 and name.startswith(task)
     }
 
 
@@ -295,10 +295,11 @@ def _weights(runs: Sequence[Run], logs: Path) -> str:
         run, about = found[path.stem.removeprefix("drift-")], json.loads(path.read_text())
         parent = "" if run.method == "sft" else f"{run.method}-"
         merged = found[f"{run.model}-{run.task}-merge-{parent}linear-0.5-{run.seed}"]
-        new = [
-            np.array(list(_correct(logs / "new" / f"{one.name}.parquet", run.task).values()), float)
+        learned = [
+            _correct(logs / "new" / f"{one.name}.parquet", NEW_TASK[run.task])
             for one in (run, merged)
         ]
+        new = [np.array([side[key] for key in sorted(learned[0])], float) for side in learned]
         cells = [
             f"{about['relative']:.2%}",
             f"{about['effective_rank']:.0f}",

@@ -166,8 +166,8 @@ def _choose(logits: torch.Tensor, rows: Sequence[_Row]) -> list[int]:
 def _draw(logits: torch.Tensor, row: _Row) -> torch.Tensor:
     """Where a number between 0 and 1 falls among the tokens' chances.
 
-    All but the number stays where the logits are. `torch.multinomial` on the processor takes a
-    number for every token of the vocabulary, which with Gemma's 262,144 took longer than the model.
+    All but the number stays where the logits are. `torch.multinomial` on the processor would take
+    a number for every token of the vocabulary, of which Gemma has 262,144.
     """
     import torch
 

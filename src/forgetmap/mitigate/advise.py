@@ -397,8 +397,8 @@ def replay(seen: Evidence) -> Advice | None:
         f"--budget 1000 {named}, then train again with its mixture.yaml",
         expected="less forgetting in these groups, at some cost in what is newly learned; the "
         "share of replay sets how much. In our study a model of 270 M lost two fifths less of "
-        "the group and as much elsewhere; one of 135 M gained nothing, as the pool had little of "
-        "what was lost",
+        "the group and as much elsewhere; with one of 135 M it changed nothing, as the pool had "
+        "little of what was lost",
         rests_on=THEORY + "supervised training to the end leaves the replay share as old mass",
     )
 
