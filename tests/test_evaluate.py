@@ -24,7 +24,7 @@ from forgetmap.errors import InputError
 from forgetmap.evaluate import cli
 from forgetmap.evaluate.local import LocalModel
 from forgetmap.evaluate.models import Reply, Running, open_model
-from forgetmap.evaluate.prompts import Asking
+from forgetmap.evaluate.prompts import Asking, Request
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.evaluate.results import MANIFEST
 from forgetmap.evaluate.run import compare_models, evaluate
@@ -366,6 +366,43 @@ def test_out_of_memory_halves_the_batch(tiny, tmp_path):
     done = evaluate(model, suite(), tmp_path / "small")
     for one, two in zip(content(whole.samples), content(done.samples), strict=True):
         assert one["answer"] == two["answer"]
+
+
+def test_a_few_long_texts_do_not_share_a_batch_with_many_short_ones(tiny):
+    from forgetmap.evaluate.local import _TEXTS_A_BATCH, _TOKENS_A_BATCH
+
+    model = LocalModel(tiny, None, Running(device="cpu"))
+    words = {"short": 3, "long": 900}
+    requests = [
+        Request(f"{kind} {place} " + "Rome " * words[kind], max_tokens=8)
+        for kind, count in (("short", 40), ("long", 40))
+        for place in range(count)
+    ]
+    groups = model.plan(requests)
+    assert sorted(place for group in groups for place in group.places) == list(range(80))
+    assert max(len(group.places) for group in groups) == _TEXTS_A_BATCH["cpu"]
+    for group in groups:
+        longest = max(len(model._encode(requests[place].prompt)) for place in group.places)
+        assert len(group.places) * (longest + 8) <= _TOKENS_A_BATCH["cpu"]
+
+
+def test_texts_that_did_not_fit_do_not_make_the_batches_of_others_small(tiny, tmp_path):
+    import torch
+
+    model = Counting(tiny)
+    seen, real = [], model._writer.write
+
+    def small(openings):
+        seen.append(len(openings))
+        if len(openings) == 4:
+            raise torch.OutOfMemoryError
+        return real(openings)
+
+    model._writer.write = small
+    requests = [Request("Rome", max_tokens=2)] * 12
+    model.run(requests[:4], {})
+    model.run(requests, {})
+    assert seen == [4, 2, 2, 6, 6]
 
 
 def test_prompts_that_do_not_fit_become_a_status(tmp_path):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from forgetmap.evaluate.scoring import Choice, PackedScorer
 
 _TEXTS_A_BATCH = {"cpu": 16, "cuda": 256}
+_TOKENS_A_BATCH = {"cpu": 2**14, "cuda": 2**17}
+"""Of texts written together, with padding and what is to be written: what the cache has to hold."""
 _Asked = TypeVar("_Asked")
 _Got = TypeVar("_Got")
 
@@ -47,7 +49,7 @@ class LocalModel:
         self.name = name
         self._how = how
         self._chat = chat
-        self._most_rows: int | None = None
+        self._share_that_fits = 1.0
         self._choices: dict[tuple[Prompt, tuple[str, ...]], Choice] = {}
         self.warnings = [] if how.dtype == "float32" else [BF16_WARNING.format(dtype=how.dtype)]
         self.fingerprint = f"{weights}/{tokens}/{how.dtype}"
@@ -90,8 +92,14 @@ class LocalModel:
             if not request.options
         }
         order = sorted(lengths, key=lambda place: (-lengths[place], place))
-        rows = self._how.batch or _TEXTS_A_BATCH[self._kind]
-        return [Group(tuple(order[start : start + rows])) for start in range(0, len(order), rows)]
+        groups = []
+        while order:
+            longest = lengths[order[0]] + max(requests[place].max_tokens for place in order)
+            fitting = min(_TEXTS_A_BATCH[self._kind], _TOKENS_A_BATCH[self._kind] // longest)
+            rows = self._how.batch or max(1, fitting)
+            groups.append(Group(tuple(order[:rows])))
+            order = order[rows:]
+        return groups
 
     def run(self, requests: Sequence[Request], hints: dict[str, Any]) -> list[Reply]:
         """Answer a group; all of its requests are of one kind."""
@@ -135,12 +143,16 @@ class LocalModel:
     def _by_halves(
         self, items: list[_Asked], work: Callable[[list[_Asked]], list[_Got]]
     ) -> list[_Got]:
-        """Do the work in one go, or in smaller parts once the memory has not sufficed."""
+        """Do the work in one go, or in smaller parts once the memory has not sufficed.
+
+        Groups are made to need about the same memory, so it is a share of each that fits.
+        """
         import torch
 
         found: list[_Got] = []
         while len(found) < len(items):
-            rest = items[len(found) :][: self._most_rows]
+            rows = max(1, int(len(items) * self._share_that_fits))
+            rest = items[len(found) :][:rows]
             try:
                 found += work(rest)
             except torch.OutOfMemoryError as error:
@@ -149,7 +161,7 @@ class LocalModel:
                     raise InputError(
                         f"{self.name}: one item alone does not fit into the memory of {self._kind}"
                     ) from error
-                self._most_rows = len(rest) // 2
+                self._share_that_fits = len(rest) / len(items) / 2
         return found
 
     def _choice(self, request: Request) -> Choice:

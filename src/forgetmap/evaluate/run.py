@@ -192,19 +192,21 @@ def _answer(
 
 
 def _jobs(asked: Sequence[Asked], open_keys: set[str], model: Model) -> Iterator[Job]:
-    """Plan each task as a whole, then leave out what is finished.
+    """Plan each task's options as a whole, and all texts together, then leave out what is finished.
 
     The groups do not depend on what is finished, so that a resumed run computes the same batches
-    and gets the same numbers.
+    and gets the same numbers. Probabilities of options do not depend on the other tasks either;
+    texts have no last digits to keep, and small tasks would leave a graphics card idle.
     """
-    by_task: dict[str, dict[str, Asked]] = {}
+    planned: dict[str | None, dict[str, Asked]] = {}
     claimed: set[str] = set()
     for one in asked:
         if one.key not in claimed:  # the same question in two tasks is asked once
             claimed.add(one.key)
-            by_task.setdefault(one.task.name, {})[one.key] = one
-    for task in by_task.values():
-        ones = list(task.values())
+            together = one.task.name if one.request.options else None
+            planned.setdefault(together, {})[one.key] = one
+    for part in planned.values():
+        ones = list(part.values())
         for group in model.plan([one.request for one in ones]):
             open_ones = [ones[place] for place in group.places if ones[place].key in open_keys]
             if open_ones:
