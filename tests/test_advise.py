@@ -178,6 +178,7 @@ FIRES = {
     "ability": evidence(drift=drift(CAN="worse")),
     "one_task": evidence(cell(0.04, **FORGOT, influence=Influence(task="t", change=-0.03))),
     "hidden": evidence(cell(0.1, ("better", "forgot"), causes=WRONG)),
+    "writing": evidence(cell(k={"4": 900, "2": 100})),
     "ship": evidence(cell(0.005), drift=drift(CAN="equivalent", WILL="undecided")),
 }
 SILENT = {
@@ -218,6 +219,12 @@ SILENT = {
     "ability": [evidence(cell(0.1, **FORGOT), drift=drift(CAN="worse")), FIRES["behaviour"]],
     "one_task": [evidence(cell(0.04, **FORGOT, influence=Influence(task="t", change=0.01)))],
     "hidden": [FIRES["anchor"], FIRES["ship"]],
+    "writing": [
+        FIRES["anchor"],
+        evidence(cell(k={"4": 900})),
+        evidence(cell(k={"4": 1000}), drift=drift(CAN="equivalent")),
+        evidence(cell(k={"4": 1000}), confounds=[SHOTS]),
+    ],
     "ship": [
         FIRES["behaviour"],
         FIRES["ability"],

@@ -36,6 +36,35 @@ def test_the_page_tells_only_numbers_of_the_tables() -> None:
     assert told <= table
 
 
+def test_the_page_tells_the_words_of_the_tables() -> None:
+    page = (ROOT / "docs" / "explanation" / "study.md").read_text()
+    rows = re.findall(r"^\| (.+?) \| (\d+) words \| (?:(\d+) words)?", page, re.MULTILINE)
+    told = {name: (small, other) for name, small, other in rows}
+    names = {
+        "plain SFT": "sft", "LoRA of rank 16": "lora", "DPO": "dpo", "SDFT": "sdft",
+        "replay of text the model wrote": "replay-25",
+        "replay of questions with their answers": "replay-25-questions",
+        "retention loss on questions": "retention",
+        "KL anchor on text the model wrote": "anchor",
+        "KL anchor on questions": "anchor-questions",
+        "half of each model, merged": "merge-linear-0.5",
+        "a tenth of the learning rate": "sft-low-rate",
+        "a tenth of the rate, then half of each merged": "merge-sft-low-rate-linear-0.5",
+    }  # fmt: skip
+    table = (STUDY / "results.md").read_text().partition("## Behaviour")[2]
+    found = re.findall(r"^\| (\S+) \| airports \| (\S+) \| \d \|.*?(\d+) to (\d+) \|$", table, re.M)
+    words = {(model, method): (before, after) for model, method, before, after in reversed(found)}
+    models = ("smollm2", "gemma3-270m")
+    assert told.pop("before") == tuple(words[model, "sft"][0] for model in models)
+    assert told.keys() == names.keys()
+    for name, method in names.items():
+        assert told[name] == tuple(words.get((model, method), ("", ""))[1] for model in models)
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert "from {} words to {}.".format(*words["gemma3-270m", "sft"]) in readme
+    [ranks] = re.findall(r"rank correlations of (\S+) and (\S+)\)", page)
+    assert list(ranks) == re.findall(r"(-0\.\d\d) on", table)
+
+
 def test_the_readme_tells_numbers_of_the_tables() -> None:
     text = " ".join((ROOT / "README.md").read_text().split())
     count, *told = re.findall(

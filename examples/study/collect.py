@@ -89,11 +89,7 @@ def score_answers(answers: Path, name: str, out: Path) -> None:
     with TemporaryDirectory() as scratch:
         scored = Path(scratch) / "scored.parquet"
         score_responses(answers, scored, model=name, manifest="open-suite")
-        samples = Samples.read(scored)
-        table = pq.read_table(scored)
-        for column in TEXT_COLUMNS:
-            table = _with(table, column, pa.nulls(len(table), pa.string()))
-        Samples(table, samples.meta).write(out)
+        _without_texts(Samples(pq.read_table(scored), Samples.read(scored).meta)).write(out)
 
 
 def _without_texts(samples: Samples) -> Samples:

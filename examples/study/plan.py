@@ -111,8 +111,11 @@ SEVERAL_SEEDS = (
     "sft", "replay-25", "replay-25-questions", "anchor", "anchor-questions", "retention",
 )  # fmt: skip
 SEEDS = (1, 2)
-CAPABILITIES = ("sft", "lora", "replay-25", "anchor", "retention")
-"""Runs of the airports task whose model also answers the capability suite."""
+
+
+def answers_suite(run: Run | Merge) -> bool:
+    """Whether its model also answers the capability suite: one seed of each method does."""
+    return isinstance(run, Merge) or run.recipe.seed in (0, MENDED[run.model])
 
 
 def runs() -> Iterator[Run]:

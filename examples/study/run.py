@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from plan import (
-    CAPABILITIES,
     MENDED,
     MERGED,
     MODELS,
     Merge,
     Run,
+    answers_suite,
     merges,
     runs,
     runs_afterwards,
@@ -176,9 +176,11 @@ def _is_there(kind: str, what: Any, logs: Path | None) -> bool:
         return False
     if kind in ("theory", "drift"):
         return (logs / f"{_name(kind, what)}.json").is_file()
-    folder = logs / "scores" if kind == "abilities" else logs
     name = f"{what}-before" if kind in ("abilities", "before") else _name(kind, what)
-    return (folder / f"{name}.parquet").is_file()
+    wanted = [logs / f"{name}.parquet"] if kind != "abilities" else []
+    if kind == "abilities" or (kind != "before" and answers_suite(what)):
+        wanted.append(logs / "scores" / f"{name}.parquet")
+    return all(path.is_file() for path in wanted)
 
 
 def _do(job: tuple[str, Any, Study]) -> str:
@@ -246,7 +248,7 @@ def _train(run: Run, study: Study) -> None:
     seconds = time.perf_counter() - begun
     name = f"{before}+{weights}" if recipe.lora else str(weights)
     _evaluate(name, study, logs)
-    if is_main and run.method in CAPABILITIES:
+    if answers_suite(run):
         _answer_capabilities(name, study, logs)
     told = {**recipe.describe(), "task": run.task, "old": run.old, "seconds": seconds}
     for what, key in (("replayed", "category"), ("replayed_tasks", "task")):
@@ -285,6 +287,7 @@ def _merge(what: Merge, study: Study) -> None:
     [trained] = map(study.weights, _needs("merge", what))
     merge(study.models / what.model, trained, weights, method=method, weight=float(weight))
     _evaluate(weights, study, logs)
+    _answer_capabilities(weights, study, logs)
     told = {"method": f"merge {what.how}", "of": what.parent, "task": "airports"}
     (logs / "run.json").write_text(json.dumps(told))
     shutil.rmtree(weights)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from scipy.stats import binomtest
+from scipy.stats import binomtest, spearmanr
 
 import forgetmap
 from forgetmap import plotting
@@ -28,6 +28,7 @@ DRAWS = 2_000
 MODELS = {"smollm2": "SmolLM2-135M-Instruct", "gemma3-270m": "Gemma 3 270M"}
 NEW_TASK = {"airports": "airports", "sums": "sums", "broad": "evals_"}
 """How the tasks that show what was learned begin; of the broad one there are nine."""
+GROUPS = ("CAN", "WILL", "HOW")
 
 
 @dataclass
@@ -85,6 +86,36 @@ class Run:
         sides = [_with_options(file) for file in self.files]
         return float(forgetmap.compare(*sides, draws=100).total.forgetting.soft.value)
 
+    @property
+    def scores(self) -> tuple[Path, Path]:
+        """The scored answers to the capability suite, before and after."""
+        names = f"{self.model}-before", self.name
+        return tuple(self.logs / "scores" / f"{name}.parquet" for name in names)
+
+    @property
+    def was_asked(self) -> bool:
+        """Whether its model answered the capability suite."""
+        return self.scores[1].is_file()
+
+    @cached_property
+    def _drift(self) -> Any:
+        return drift(*self.scores, manifest="open-suite", draws=DRAWS)
+
+    @property
+    def groups(self) -> dict[str, Any]:
+        """Drift of each group of capabilities."""
+        return {group.name: group for group in self._drift.groups}
+
+    @property
+    def words(self) -> tuple[float, float]:
+        """Mean number of words in answers to open questions, before and after."""
+        [found] = [
+            one
+            for one in self._drift.metrics
+            if (one.task, one.metric) == ("elaboration.open", "words")
+        ]
+        return found.before, found.after
+
     @cached_property
     def learned(self) -> tuple[int, int]:
         """Right answers and questions of the new task."""
@@ -102,7 +133,7 @@ def main(logs: Path, out: Path) -> None:
                 parts += [f"## {title}, {task}", _table(chosen)]
     parts += ["## Where it is lost", _categories(runs), "## One domain", _domain(runs)]
     parts += ["## How far the weights went", _weights(runs, logs)]
-    parts += ["## Behaviour", _capabilities(logs)]
+    parts += ["## Behaviour", _capabilities(runs)]
     parts += ["## Theory beside measurement", _old_mass(logs), _tilt(runs)]
     (out / "results.md").write_text("\n\n".join(parts) + "\n")
     _draw(runs, logs, out / "figures")
@@ -313,30 +344,61 @@ def _weights(runs: Sequence[Run], logs: Path) -> str:
     return "\n".join(lines)
 
 
-def _capabilities(logs: Path) -> str:
+def _capabilities(runs: Sequence[Run]) -> str:
     """Drift of written answers by group of capabilities, beside what the options say."""
     lines = [
         "Written answers to the open capability suite, scored by rules: relative change of each "
-        "group, and the number of words in answers to open questions.",
+        "group, and the mean number of words in answers to open questions, beside what was "
+        "forgotten of the old questions. One seed of each method answered. Over the airports' "
+        "runs, what was forgotten and what is still written have a rank correlation of "
+        f"{_ranks(runs)}. "
+        "A group counts only capabilities that the model before shows at all; of CAN these are "
+        f"{_counted(runs)}.",
         "",
-        "| run | CAN | WILL | HOW | words |",
-        "| --- | --- | --- | --- | --- |",
+        "| model | task | method | seed | forgotten | CAN | WILL | HOW | words |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for path in sorted((logs / "scores").glob("*.parquet")):
-        model, _, run = path.stem.partition("-airports-")
-        before = logs / "scores" / f"{model}-before.parquet"
-        if not run or not before.is_file():
-            continue
-        found = drift(before, path, manifest="open-suite", draws=DRAWS)
-        groups = {group.name: group for group in found.groups}
-        words = next(one for one in found.metrics if one.task == "elaboration.open")
-        cells = [_relative(groups[name].relative) for name in ("CAN", "WILL", "HOW")]
-        lines.append(
-            f"| {model} {run} | "
-            + " | ".join(cells)
-            + f" | {words.before:.0f} to {words.after:.0f} |"
-        )
+    for run in _asked(runs):
+        cells = [run.model, run.task, run.method, run.seed, _percent(run.lost.mean())]
+        cells += [_relative(run.groups[name].relative) for name in GROUPS]
+        before, after = run.words
+        lines.append(f"| {' | '.join(cells)} | {before:.0f} to {after:.0f} |")
     return "\n".join(lines)
+
+
+def _asked(runs: Sequence[Run]) -> list[Run]:
+    """Runs whose model answered the capability suite, the plain one of each task first."""
+    asked = [run for run in runs if run.was_asked]
+    places = {task: place for place, task in enumerate(NEW_TASK)}
+    return sorted(
+        asked,
+        key=lambda run: (
+            [*MODELS].index(run.model),
+            places[run.task],
+            run.method.startswith("merge"),
+            run.method != "sft",
+        ),
+    )
+
+
+def _ranks(runs: Sequence[Run]) -> str:
+    """By model: Spearman's correlation between what was forgotten and the words that are left."""
+    found = []
+    for model, title in MODELS.items():
+        asked = [run for run in _asked(runs) if (run.model, run.task) == (model, "airports")]
+        lost = [run.lost.mean() for run in asked]
+        ranks = spearmanr(lost, [run.words[1] for run in asked]).statistic
+        found.append(f"{ranks:.2f} on {title} ({len(asked)} runs)")
+    return " and ".join(found)
+
+
+def _counted(runs: Sequence[Run]) -> str:
+    """By model: how many capabilities of CAN are counted."""
+    found = []
+    for model, title in MODELS.items():
+        can = next(run for run in _asked(runs) if run.model == model).groups["CAN"]
+        found.append(f"{len(can.parts)} of {len(can.parts) + len(can.left_out)} on {title}")
+    return " and ".join(found)
 
 
 def _relative(found: Any) -> str:
@@ -418,7 +480,7 @@ def _draw(runs: Sequence[Run], logs: Path, folder: Path) -> None:
 
 
 def _draw_trade(runs: Sequence[Run], title: str, folder: Path) -> None:
-    """Method by method: what was forgotten, and what was learned for it."""
+    """Method by method: what was forgotten, what was learned for it, and what is still written."""
     from matplotlib.figure import Figure
 
     found: dict[str, Run] = {}
@@ -426,20 +488,27 @@ def _draw_trade(runs: Sequence[Run], title: str, folder: Path) -> None:
         if run.task == "airports":
             found.setdefault(run.method, run)
     chosen = sorted(found.values(), key=lambda run: run.lost.mean())
-    figure = Figure(figsize=(8.4, 1.2 + 0.2 * len(chosen)))
-    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
+    figure = Figure(figsize=(9.6, 1.2 + 0.2 * len(chosen)))
+    left, middle, right = figure.subplots(1, 3, sharey=True, width_ratios=(3, 2, 2))
     for place, run in enumerate(chosen):
         colour = plotting.WON if run.method.startswith("merge") else plotting.LOST
         low, high = _interval(run.lost)
         left.plot([100 * low, 100 * high], [place, place], color=colour, linewidth=1.2)
         left.plot(100 * run.lost.mean(), place, "o", markersize=5, color=colour)
         known, asked = run.learned
-        right.barh(place, 100 * known / asked, height=0.6, color=plotting.KEPT)
+        middle.barh(place, 100 * known / asked, height=0.6, color=plotting.KEPT)
+        if run.was_asked:
+            before, after = run.words
+            right.barh(place, 100 * after / before, height=0.6, color=plotting.KEPT)
+        else:
+            right.text(2, place, "not asked", va="center", fontsize=6)
     left.set_yticks(range(len(chosen)), [run.method for run in chosen])
     left.set(xlabel="old questions forgotten, % (95 %)", xlim=(0, None))
     left.set_title(f"{title} learns 2,000 airports (merges in blue)")
-    right.set(xlabel="airports right, %", xlim=(0, 100))
-    right.set_axisbelow(True)
+    middle.set(xlabel="airports right, %", xlim=(0, 100))
+    right.set(xlabel="words written, % of before")
+    for axes in (middle, right):
+        axes.set_axisbelow(True)
     plotting.save(figure, folder, f"trade-{runs[0].model}")
 
 

@@ -549,6 +549,25 @@ def hidden(seen: Evidence) -> Advice | None:
     )
 
 
+def writing(seen: Evidence) -> Advice | None:
+    """Only options were asked, and a model that chooses well may write no more."""
+    cell = seen.total
+    if not seen.comparable or seen.drift is not None or sum((cell.k or {}).values()) < cell.n:
+        return None
+    return Advice(
+        rule="writing",
+        turn="watch",
+        title="Look at what it writes, too",
+        why=f"all {cell.n:,} items are a choice among options, which asks for no text",
+        what_to_do="forgetmap eval --before MODEL_BEFORE --after MODEL_AFTER --suite open-suite "
+        "--out DIR --json drift.json; then this command again with --drift drift.json",
+        expected="often another picture: in our study plain training on short answers forgot one "
+        "option in ten or five, and answers to open questions shrank from over a hundred words to "
+        "four and fewer; what kept the options best did not keep the writing best",
+        rests_on="options are scored, not written",
+    )
+
+
 def ship(seen: Evidence) -> Advice | None:
     """Nothing that matters was lost."""
     if not (seen.comparable and seen.covered and seen.kept) or seen.behaviour or seen.ability:
@@ -570,6 +589,6 @@ RULES: tuple[Rule, ...] = (
     *(confounds, coverage, more_items, repeats, noise, causes),
     form,
     *(replay, merge, anchor, stage, behaviour, ability),
-    *(one_task, hidden, ship),
+    *(one_task, hidden, writing, ship),
 )
 """In the order in which they are told, within their turn."""
