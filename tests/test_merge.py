@@ -27,7 +27,7 @@ from checkpoints import (
     write_model,
 )
 from forgetmap.errors import InputError
-from forgetmap.mitigate import merge_cli, weights
+from forgetmap.mitigate import merge_cli, merge_methods, weights
 from forgetmap.mitigate.merge import MERGEKIT_ONLY, METHODS, How, merge, mergekit_yaml
 from forgetmap.mitigate.merge_methods import magnitude_at
 
@@ -185,6 +185,29 @@ def test_blocks_and_threads_change_nothing(three, tmp_path, method, monkeypatch)
         assert merged(f"threads-{threads}") == parts
     if method.startswith("dare"):
         assert merged("other", seed=8) != parts
+
+
+@pytest.mark.parametrize("margin", [0.01, 0.1, 0], ids=["narrow", "wide", "misled"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_ties_in_blocks_that_are_read_once_equals_that_of_whole_tensors(
+    three, tmp_path, dtype, margin, monkeypatch
+):
+    found = three(dtype)
+    monkeypatch.setattr(merge_methods, "_MARGIN", margin)
+    for density in (0.02, 0.5, 0.97):
+        outs = [tmp_path / f"{density}-{block}" for block in (weights.BLOCK, 148)]
+        for out, block in zip(outs, (weights.BLOCK, 148), strict=True):
+            with monkeypatch.context() as patch:
+                patch.setattr(weights, "BLOCK", block)
+                merge(
+                    *(found[name][0] for name in ("one", "two")),
+                    out,
+                    method="ties",
+                    weight=W,
+                    density=density,
+                )
+        whole, parts = ((out / "model.safetensors").read_bytes() for out in outs)
+        assert parts == whole
 
 
 def limit(numbers, size, density, each=map):

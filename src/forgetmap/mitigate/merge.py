@@ -23,6 +23,7 @@ from forgetmap.mitigate.adapters import (
     scale_adapter,
 )
 from forgetmap.mitigate.merge_methods import (
+    TiesAtOnce,
     cosine_of,
     dare,
     linear,
@@ -36,12 +37,12 @@ from forgetmap.mitigate.weights import (
     Block,
     Each,
     Floats,
-    Tensor,
     Weights,
     carry,
     check_alike,
     check_new_folder,
     new_folder,
+    to_stored,
     write_config,
     write_like,
 )
@@ -228,18 +229,25 @@ class _Blender:
         self._tuned = [before, after] if base else [after]
         self._weights = [1 - how.weight, how.weight] if base else [how.weight]
 
-    def prepare(self, name: str, each: Each) -> Callable[[int, int], Floats]:
+    def prepare(self, name: str, each: Each) -> Callable[[int, int], NDArray[Any]]:
         """Look at a tensor as a whole where the method must; return what computes a block."""
-        if not self._before.tensors[name].is_float:
+        tensor = self._before.tensors[name]
+        if not tensor.is_float:
             return self._after.tensors[name].raw
+        if self._how.method == "ties" and (found := self._ties_at_once(name)):
+            return found
+        compute = self._compute(name, each)
+        return lambda *block: to_stored(compute(*block), tensor.dtype)
+
+    def _compute(self, name: str, each: Each) -> Callable[[int, int], Floats]:
         how = self._how
         if how.method == "linear":
             return lambda *block: linear(*self._pair(name, *block), how.weight)
         if how.method == "slerp":
-            tensor = self._before.tensors[name]
-            pairs = _Held(tensor, lambda block: self._pair(name, *block))
-            cosine = cosine_of(each(lambda block: products(*pairs.read(block)), tensor.blocks))
-            return lambda *block: slerp(*pairs.take(block), how.weight, cosine)
+            blocks = self._before.tensors[name].blocks
+            # Then all is read again, which is no slower than to hold it, and takes no memory.
+            cosine = cosine_of(each(lambda block: products(*self._pair(name, *block)), blocks))
+            return lambda *block: slerp(*self._pair(name, *block), how.weight, cosine)
         if how.method == "task-arithmetic":
             return lambda *block: task_arithmetic(
                 *self._family(name, *block), self._weights, how.scale
@@ -261,13 +269,26 @@ class _Blender:
         elect = how.method == "dare-ties"
         return dare(*family, self._weights, how.kept, draws, how.scale, elect)
 
-    def _limit(self, name: str, each: Each, tuned: Weights) -> float:
-        def change(block: Block) -> Floats:
-            found = tuned.read(name, *block)
-            found -= self._base.read(name, *block)
-            return found
+    def _ties_at_once(self, name: str) -> Callable[[int, int], NDArray[Any]] | None:
+        """Merge a tensor while it is read for the first time, where it is small enough to hold."""
+        tensor, how = self._before.tensors[name], self._how
+        if len(self._tuned) > 1 or how.kept == 1 or tensor.is_large or len(tensor.blocks) == 1:
+            return None
+        change = partial(self._change, name, self._after)
+        found = TiesAtOnce(change, tensor.blocks, how.kept, partial(to_stored, dtype=tensor.dtype))
+        for block in tensor.blocks:
+            base, (tuned,) = self._family(name, *block)
+            found.add(block, base, tuned, how.weight, how.scale)
+        return found.take if found.is_settled() else None
 
+    def _limit(self, name: str, each: Each, tuned: Weights) -> float:
+        change = partial(self._change, name, tuned)
         return magnitude_at(change, self._before.tensors[name].blocks, self._how.kept, each)
+
+    def _change(self, name: str, tuned: Weights, block: Block) -> Floats:
+        found = tuned.read(name, *block)
+        found -= self._base.read(name, *block)
+        return found
 
     def _pair(self, name: str, start: int, stop: int) -> tuple[Floats, Floats]:
         return self._before.read(name, start, stop), self._after.read(name, start, stop)
@@ -275,28 +296,6 @@ class _Blender:
     def _family(self, name: str, start: int, stop: int) -> tuple[Floats, list[Floats]]:
         tuned = [model.read(name, start, stop) for model in self._tuned]
         return self._base.read(name, start, stop), tuned
-
-
-class _Held:
-    """The blocks of a tensor and its twin stay in memory between the first look and the second.
-
-    Tensors that several threads share are too large for this, and are read again.
-    """
-
-    def __init__(self, tensor: Tensor, read: Callable[[Block], tuple[Floats, Floats]]) -> None:
-        self._read, self._holds = read, not tensor.is_large
-        self._held: dict[Block, tuple[Floats, Floats]] = {}
-
-    def read(self, block: Block) -> tuple[Floats, Floats]:
-        """A block, for the first look."""
-        found = self._read(block)
-        if self._holds:
-            self._held[block] = found
-        return found
-
-    def take(self, block: Block) -> tuple[Floats, Floats]:
-        """A block, for good."""
-        return self._held.pop(block, None) or self._read(block)
 
 
 def _draw(
