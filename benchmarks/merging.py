@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import os
 import resource
 import shutil
@@ -21,6 +20,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 MIB = 2**20
 SHARDS = 4
@@ -121,19 +121,21 @@ def measure(dtype: str, folder: Path) -> list[str]:
     run(f"make {dtype}", folder)
     files = [file.stat().st_size for file in (folder / "before").glob("*.safetensors")]
     rows = []
-    best = {way: dict[str, float]() for way in (forget, remember)}
+    taken = {way: {name: list[float]() for name in JOBS} for way in (forget, remember)}
     peak = dict.fromkeys(JOBS, 0.0)
-    for _, way, name in itertools.product(range(TURNS), best, JOBS):
+    for _, way, name in itertools.product(range(TURNS), taken, JOBS):
         for parent in ("before", "after"):
             way(folder / parent)
         found = run(name, folder)
-        best[way][name] = min(found["seconds"], best[way].get(name, math.inf))
+        taken[way][name].append(found["seconds"])
         peak[name] = max(found["peak"], peak[name])
     for name in JOBS:
         cells = [dtype, name]
-        for seconds in best.values():
-            share = seconds["copy"] / seconds[name]
-            cells += [f"{sum(files) / 1e9 / seconds[name]:.2f}", f"{share:.2f}"]
+        for turns in taken.values():
+            ratios = [copy / own for copy, own in zip(turns["copy"], turns[name], strict=True)]
+            share = median(ratios)
+            speed = sum(files) / 1e9 / median(turns[name])
+            cells += [f"{speed:.2f}", f"{share:.2f} ({min(ratios):.2f} to {max(ratios):.2f})"]
             cells.append("-" if name == "copy" else "yes" if share >= 0.5 else "no")
         size = peak[name] / max(files)
         cells += [f"{peak[name] / MIB:.0f}", f"{size:.2f}", "yes" if size < 2 else "no"]
@@ -147,13 +149,12 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="forgetmap-merging-") as name:
             rows += measure(dtype, Path(name))
     print("# Merging\n")
-    print(
-        "Made by `python benchmarks/merging.py`: a made-up model of half a billion weights in four"
-    )
-    print(f"shards, {os.cpu_count()} cores, best of {TURNS} turns. All bytes are on the disk when")
-    print("the clock stops. Speed is output bytes; *of copy* is against `shutil.copyfile` of one")
-    print("parent, though a merge reads two. The bars: at least half the copy's speed, peak memory")
-    print("of the whole process under twice the largest shard.\n")
+    print("Made by `python benchmarks/merging.py`: a made-up model of half a billion weights in")
+    print(f"four shards, {os.cpu_count()} cores. All bytes are on the disk when the clock stops.")
+    print("Speed is output bytes; *of copy* is against `shutil.copyfile` of one parent in the same")
+    print(f"turn, though a merge reads two: the median of {TURNS} turns and their range, for disks")
+    print("are moody. The bars: at least half the copy's speed, peak memory of the whole process")
+    print("under twice the largest shard.\n")
     print(
         "| numbers | method | from the disk, GB/s | of copy | half | from the page cache, GB/s | "
         "of copy | half | peak MiB | of largest shard | under twice |"
