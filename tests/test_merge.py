@@ -210,6 +210,28 @@ def test_ties_in_blocks_that_are_read_once_equals_that_of_whole_tensors(
         assert parts == whole
 
 
+@pytest.mark.parametrize("in_place", [False, True])
+def test_arrays_are_used_up_only_where_that_was_asked_for(in_place):
+    draw = np.random.default_rng(0)
+    arrays = [draw.standard_normal(100) for _ in range(2)]
+    mask = draw.integers(0, 256, 100, np.uint8)
+    ways = {
+        "linear": lambda one, other, **how: merge_methods.linear(one, other, 0.3, **how),
+        "slerp": lambda one, other, **how: merge_methods.slerp(one, other, 0.3, **how),
+        "task": lambda one, other, **how: merge_methods.task_arithmetic(one, [other], [1], **how),
+        "ties": lambda one, other, **how: merge_methods.ties(one, [other], [1.0], 0.5, **how),
+        "dare": lambda one, other, **how: merge_methods.dare(
+            one, [other], [1.0], 0.5, [mask], **how
+        ),
+    }
+    for name, way in ways.items():
+        given = [array.copy() for array in arrays]
+        found = way(*given, in_place=in_place)
+        assert np.array_equal(found, way(*(array.copy() for array in arrays))), name
+        kept = [np.array_equal(one, other) for one, other in zip(given, arrays, strict=True)]
+        assert all(kept) != in_place, name
+
+
 def limit(numbers, size, density, each=map):
     """What magnitude_at makes of numbers in blocks of a size."""
     blocks = [(start, min(start + size, len(numbers))) for start in range(0, len(numbers), size)]

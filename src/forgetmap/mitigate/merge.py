@@ -242,20 +242,27 @@ class _Blender:
     def _compute(self, name: str, each: Each) -> Callable[[int, int], Floats]:
         how = self._how
         if how.method == "linear":
-            return lambda *block: linear(*self._pair(name, *block), how.weight)
+            return lambda *block: linear(*self._pair(name, *block), how.weight, in_place=True)
         if how.method == "slerp":
             blocks = self._before.tensors[name].blocks
             # Then all is read again, which is no slower than to hold it, and takes no memory.
             cosine = cosine_of(each(lambda block: products(*self._pair(name, *block)), blocks))
-            return lambda *block: slerp(*self._pair(name, *block), how.weight, cosine)
+            return lambda *block: slerp(
+                *self._pair(name, *block), how.weight, cosine, in_place=True
+            )
         if how.method == "task-arithmetic":
             return lambda *block: task_arithmetic(
-                *self._family(name, *block), self._weights, how.scale
+                *self._family(name, *block), self._weights, how.scale, in_place=True
             )
         if how.method == "ties":
             limits = [self._limit(name, each, tuned) for tuned in self._tuned]
             return lambda *block: ties(
-                *self._family(name, *block), self._weights, how.kept, how.scale, limits
+                *self._family(name, *block),
+                self._weights,
+                how.kept,
+                how.scale,
+                limits,
+                in_place=True,
             )
         return partial(self._dare, name)
 
@@ -267,7 +274,7 @@ class _Blender:
         ]
         family = self._family(name, start, stop)
         elect = how.method == "dare-ties"
-        return dare(*family, self._weights, how.kept, draws, how.scale, elect)
+        return dare(*family, self._weights, how.kept, draws, how.scale, elect, in_place=True)
 
     def _ties_at_once(self, name: str) -> Callable[[int, int], NDArray[Any]] | None:
         """Merge a tensor while it is read for the first time, where it is small enough to hold."""

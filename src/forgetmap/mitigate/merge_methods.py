@@ -3,7 +3,7 @@
 `weight` is the share of the model after: 0 gives the model before, 1 the model after (with density
 and scale 1). A task vector is what training added to a base: tuned - base.
 
-Fresh memory is slow, so the functions work in place: arrays given to them are used up.
+Fresh memory is slow: with `in_place` the functions use up the arrays that are given to them.
 """
 
 from __future__ import annotations
@@ -31,20 +31,27 @@ _STRIDE = 61
 _MARGIN = 0.01
 
 
-def linear(before: Floats, after: Floats, weight: float) -> Floats:
+def linear(before: Floats, after: Floats, weight: float, *, in_place: bool = False) -> Floats:
     """The straight line between two models: before + w (after - before).
 
     Example:
         >>> linear(np.array([0.0, 2.0]), np.array([4.0, 2.0]), 0.25)
         array([1., 2.])
     """
-    found = _change(after, before)
+    found = _change(after, before, in_place)
     found *= weight
     found += before
     return found
 
 
-def slerp(before: Floats, after: Floats, weight: float, cosine: float | None = None) -> Floats:
+def slerp(
+    before: Floats,
+    after: Floats,
+    weight: float,
+    cosine: float | None = None,
+    *,
+    in_place: bool = False,
+) -> Floats:
     """The arc between two models: (sin((1-w) t) before + sin(w t) after) / sin(t).
 
     t is the angle between the two tensors as vectors. Where they are almost parallel, as a light
@@ -55,6 +62,7 @@ def slerp(before: Floats, after: Floats, weight: float, cosine: float | None = N
         after: Weights of the model after.
         weight: Share of the model after.
         cosine: Of the angle, where the arrays are only a part of the tensors.
+        in_place: Whether the arrays may be used up.
 
     Example:
         >>> slerp(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0.5).round(4)
@@ -63,12 +71,15 @@ def slerp(before: Floats, after: Floats, weight: float, cosine: float | None = N
     if cosine is None:
         cosine = cosine_of([products(before, after)])
     if abs(cosine) > ALMOST_PARALLEL:
-        return linear(before, after, weight)
+        return linear(before, after, weight, in_place=in_place)
     angle = math.acos(cosine)
-    before *= math.sin((1 - weight) * angle) / math.sin(angle)
-    after *= math.sin(weight * angle) / math.sin(angle)
-    before += after
-    return before
+    shares = math.sin((1 - weight) * angle), math.sin(weight * angle)
+    parts = [
+        np.multiply(part, share / math.sin(angle), out=part if in_place else None)
+        for part, share in zip((before, after), shares, strict=True)
+    ]
+    parts[0] += parts[1]
+    return parts[0]
 
 
 def products(before: Floats, after: Floats) -> Floats:
@@ -101,7 +112,12 @@ def cosine_of(parts: Iterable[Floats]) -> float:
 
 
 def task_arithmetic(
-    base: Floats, tuned: Sequence[Floats], weights: Sequence[float], scale: float = 1.0
+    base: Floats,
+    tuned: Sequence[Floats],
+    weights: Sequence[float],
+    scale: float = 1.0,
+    *,
+    in_place: bool = False,
 ) -> Floats:
     """Task vectors added to their base: base + s * sum of w_i (tuned_i - base).
 
@@ -111,7 +127,8 @@ def task_arithmetic(
         >>> task_arithmetic(np.array([1.0]), [np.array([2.0]), np.array([5.0])], [0.5, 0.25])
         array([2.5])
     """
-    return _add(base, _weighted([_change(one, base) for one in tuned], weights), scale)
+    changes = [_change(one, base, in_place) for one in tuned]
+    return _add(base, _weighted(changes, weights), scale)
 
 
 def ties(
@@ -121,6 +138,8 @@ def ties(
     density: float,
     scale: float = 1.0,
     thresholds: Sequence[float] | None = None,
+    *,
+    in_place: bool = False,
 ) -> Floats:
     """TIES (Yadav et al., 2023): trim task vectors, elect a sign for each weight, join what agrees.
 
@@ -135,6 +154,7 @@ def ties(
         density: Share of each task vector that stays.
         scale: Factor of what is added to the base.
         thresholds: Smallest magnitude that stays, where the arrays are only parts of the tensors.
+        in_place: Whether the tuned arrays may be used up.
 
     Example:
         >>> ties(np.zeros(4), [np.array([4.0, -1.0, 0.5, 0.0])], [0.5], density=0.5)
@@ -142,7 +162,7 @@ def ties(
         >>> ties(np.zeros(2), [np.array([4.0, 2.0]), np.array([-1.0, 4.0])], [0.5, 0.5], density=1)
         array([4., 3.])
     """
-    changes = [_change(one, base) for one in tuned]
+    changes = [_change(one, base, in_place) for one in tuned]
     limits = thresholds or [
         magnitude_at(lambda _block, whole=change: whole, [(0, change.size)], density)  # type: ignore[misc]
         for change in changes
@@ -188,8 +208,8 @@ class TiesAtOnce:
     def add(
         self, block: Block, base: Floats, tuned: Floats, weight: float, scale: float = 1.0
     ) -> None:
-        """Merge a block as far as can be told."""
-        change = _change(tuned, base)
+        """Merge a block as far as can be told; `tuned` is used up."""
+        change = _change(tuned, base, in_place=True)
         stays, look = self._band.look(_ordered(change))
         without = change.take(look.places) * 0 + base.take(look.places)
         change *= stays
@@ -218,6 +238,8 @@ def dare(
     draws: Sequence[NDArray[np.unsignedinteger[Any]]],
     scale: float = 1.0,
     elect: bool = False,
+    *,
+    in_place: bool = False,
 ) -> Floats:
     """DARE (Yu et al., 2023): drop numbers of the task vectors at random, enlarge the others.
 
@@ -233,6 +255,7 @@ def dare(
         draws: Per tuned model a random whole number of 8 or 16 bits for each of its numbers.
         scale: Factor of what is added to the base.
         elect: Keep only what agrees with the sign of the weighted sum.
+        in_place: Whether the tuned arrays may be used up.
 
     Example:
         >>> draw = np.random.default_rng(0).integers(0, 2**16, 1000, np.uint16)
@@ -242,7 +265,7 @@ def dare(
     """
     most = 256 ** draws[0].itemsize
     chances = max(1, round(density * most))
-    changes = [_change(one, base) for one in tuned]
+    changes = [_change(one, base, in_place) for one in tuned]
     for change, draw in zip(changes, draws, strict=True):
         change *= draw < chances
     enlarged = [weight * most / chances for weight in weights]
@@ -411,9 +434,10 @@ def _place(counts: Any, wanted: int) -> tuple[int, int]:
     return len(counts) - 1 - place, int(from_top[place - 1]) if place else 0
 
 
-def _change(tuned: Floats, base: Floats) -> Floats:
-    """What training added, in place where both are of one type."""
-    return np.subtract(tuned, base, out=tuned if tuned.dtype == base.dtype else None)
+def _change(tuned: Floats, base: Floats, in_place: bool) -> Floats:
+    """What training added; in place only where both are of one type."""
+    out = tuned if in_place and tuned.dtype == base.dtype else None
+    return np.subtract(tuned, base, out=out)
 
 
 def _weighted(changes: Sequence[Floats], weights: Sequence[float]) -> list[Floats]:
