@@ -97,6 +97,13 @@ def test_what_advise_says_of_the_study_is_in_the_tables() -> None:
         assert 0.45 < found["sft-low-rate"] / found["sft"] < 0.72
     low = "merge-sft-low-rate-linear-0.5"
     assert min(found[low] / found["sft-low-rate"] for found in (small, other)) < 0.52
+    assert 0.08 < small["sft"] / 100 < 0.12
+    assert 0.17 < other["sft"] / 100 < 0.23
+    [section] = (one for one in sections if one.startswith("Behaviour"))
+    for line in re.findall(r"^\| \S+ \| airports \| sft \|.*$", section, re.MULTILINE):
+        words, left = map(int, re.findall(r"(\d+) to (\d+) \|$", line)[0])
+        assert words > 100
+        assert left <= 4
     [section] = (one for one in sections if one.startswith("One domain"))
     found = re.findall(r"^\| (\S+ \S+)-0 \|.*?([\d.]+)% \(", section, re.MULTILINE)
     inside = {run: float(share) for run, share in found}

@@ -109,7 +109,7 @@ class Tensor:
         stop = self.count if stop is None else stop
         size = (stop - start) * _SIZES[self.dtype]
         place = _reused.place[:size]
-        if place.size < size:  # more than a block, as only small tensors are read
+        if place.size < size:  # a whole tensor at once, as the factors of adapters are read
             place = np.empty(size, np.uint8)
         return to_wide(self._fill(place, start), self.dtype)
 
