@@ -44,7 +44,8 @@ def main() -> None:
     parser.add_argument("model", help="a Hugging Face folder, e.g. of `forgetmap fetch-model`")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--every", type=int, default=100)
-    parser.add_argument("--items", type=int, default=200, help="of the suite atlas")
+    parser.add_argument("--suite", default="atlas", help="what is asked")
+    parser.add_argument("--items", type=int, default=200, help="questions of a probe")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--tokens", type=int, default=128, help="of each text")
     parser.add_argument("--rounds", type=int, default=3)
@@ -108,7 +109,7 @@ def timed_callback(how: argparse.Namespace, folder: Path) -> Any:
             return probe
 
     callback = Timed(
-        "atlas",
+        how.suite,
         folder / "probes",
         every=how.every,
         tasks=TASKS,

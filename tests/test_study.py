@@ -38,8 +38,9 @@ def test_the_page_tells_only_numbers_of_the_tables() -> None:
 
 def test_the_page_tells_the_words_of_the_tables() -> None:
     page = (ROOT / "docs" / "explanation" / "study.md").read_text()
-    rows = re.findall(r"^\| (.+?) \| (\d+) words \| (?:(\d+) words)?", page, re.MULTILINE)
+    rows = re.findall(r"^\| (.+?) \| (\d+) words \| (\d+) words \|$", page, re.MULTILINE)
     told = {name: (small, other) for name, small, other in rows}
+    low = "a tenth of the rate"
     names = {
         "plain SFT": "sft", "LoRA of rank 16": "lora", "DPO": "dpo", "SDFT": "sdft",
         "replay of text the model wrote": "replay-25",
@@ -49,7 +50,11 @@ def test_the_page_tells_the_words_of_the_tables() -> None:
         "KL anchor on questions": "anchor-questions",
         "half of each model, merged": "merge-linear-0.5",
         "a tenth of the learning rate": "sft-low-rate",
-        "a tenth of the rate, then half of each merged": "merge-sft-low-rate-linear-0.5",
+        f"{low}, then half of each merged": "merge-sft-low-rate-linear-0.5",
+        f"{low}, KL anchor on text the model wrote": "anchor-low-rate",
+        f"{low}, retention loss on questions": "retention-low-rate",
+        f"{low}, KL anchor on questions": "anchor-questions-low-rate",
+        "plain SFT with the rate and steps of DPO and SDFT": "sft-like-dpo",
     }  # fmt: skip
     table = (STUDY / "results.md").read_text().partition("## Behaviour")[2]
     found = re.findall(r"^\| (\S+) \| airports \| (\S+) \| \d \|.*?(\d+) to (\d+) \|$", table, re.M)
@@ -58,7 +63,7 @@ def test_the_page_tells_the_words_of_the_tables() -> None:
     assert told.pop("before") == tuple(words[model, "sft"][0] for model in models)
     assert told.keys() == names.keys()
     for name, method in names.items():
-        assert told[name] == tuple(words.get((model, method), ("", ""))[1] for model in models)
+        assert told[name] == tuple(words[model, method][1] for model in models)
     readme = " ".join((ROOT / "README.md").read_text().split())
     assert "from {} words to {}.".format(*words["gemma3-270m", "sft"]) in readme
     [ranks] = re.findall(r"rank correlations of (\S+) and (\S+)\)", page)
@@ -76,7 +81,7 @@ def test_the_readme_tells_numbers_of_the_tables() -> None:
         (logs / f"{path.stem}.parquet").is_file() for path in logs.glob("*.json")
     )
     table = (STUDY / "results.md").read_text().partition("## Gemma 3 270M, airports")[2]
-    methods = ("sft", "anchor-questions", "merge-sft-low-rate-linear-0.5")
+    methods = ("sft", "anchor-questions", "anchor-questions-low-rate")
     assert told == [re.findall(rf"^\| {one} \| \d \| ([\d.]+)%", table, re.M)[0] for one in methods]
 
 
@@ -95,6 +100,7 @@ def test_what_advise_says_of_the_study_is_in_the_tables() -> None:
         assert 0.55 < found["anchor"] / found["sft"] < 0.8
         assert 0.7 < found["merge-linear-0.5"] / found["sft"] < 0.8
         assert 0.45 < found["sft-low-rate"] / found["sft"] < 0.72
+        assert 0.1 <= found["anchor-questions-low-rate"] / found["sft"] < 0.27
     low = "merge-sft-low-rate-linear-0.5"
     assert min(found[low] / found["sft-low-rate"] for found in (small, other)) < 0.52
     assert 0.08 < small["sft"] / 100 < 0.12
@@ -109,6 +115,25 @@ def test_what_advise_says_of_the_study_is_in_the_tables() -> None:
     inside = {run: float(share) for run, share in found}
     assert 0.55 < inside["gemma3-270m replay-25-domain"] / inside["gemma3-270m sft"] < 0.65
     assert abs(inside["smollm2 replay-25-domain"] - inside["smollm2 sft"]) < 0.5
+
+
+def test_what_the_page_says_of_method_and_rate_is_in_the_tables() -> None:
+    page = (ROOT / "docs" / "explanation" / "study.md").read_text()
+    section = page.partition("## The method or the rate")[2].partition("\n## ")[0]
+    names = {
+        "DPO": "dpo", "SDFT": "sdft", "GRPO without a reference": "grpo-0",
+        "GRPO with a KL of weight 0.2": "grpo-0.2",
+    }  # fmt: skip
+    models = {"SmolLM2": "smollm2", "Gemma": "gemma3-270m"}
+    shares = r" \| ([\d.]+) %, learns ([\d.]+) % \| ([\d.]+) %, learns ([\d.]+) % \|$"
+    rows = re.findall(r"^\| ([^,|]+), (\w+), (\w+)" + shares, section, re.MULTILINE)
+    assert len(rows) == 6
+    table = (STUDY / "results.md").read_text()
+    for method, task, model, *told in rows:
+        name = re.escape(f"{models[model]} {task} {names[method]}")
+        [found] = re.findall(rf"^\| {name} \|(.*)$", table, re.MULTILINE)
+        shares_found = re.findall(r"\| ([\d.]+)% (?=\|)", found)
+        assert told == [shares_found[place] for place in (0, 2, 1, 3)]
 
 
 def test_no_text_of_third_party_questions_is_passed_on() -> None:

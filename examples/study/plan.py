@@ -61,10 +61,12 @@ class Merge:
 
 
 SIZE = {"steps": 600, "batch": 32, "learning_rate": 2e-4}
-LITTLE = {"steps": 300, "batch": 32, "learning_rate": 2e-5}
+SLOWLY = {**SIZE, "learning_rate": 2e-5}
+LITTLE = {**SLOWLY, "steps": 300}
+REWARD = {"steps": 250, "batch": 128, "learning_rate": 1e-5}
 FACTS = {
     "sft": (Recipe(**SIZE), ""),
-    "sft-low-rate": (Recipe(**{**SIZE, "learning_rate": 2e-5}), ""),
+    "sft-low-rate": (Recipe(**SLOWLY), ""),
     "lora": (Recipe(**{**SIZE, "learning_rate": 1e-3}, lora=16), ""),
     "replay-10": (Replayed(**SIZE, share=0.1), "text"),
     "replay-25": (Replayed(**SIZE, share=0.25), "text"),
@@ -79,17 +81,23 @@ FACTS = {
     "pull-back": (PulledBack(**SIZE), ""),
     "dpo": (Preferred(**LITTLE), ""),
     "sdft": (SelfDistilled(**LITTLE, longest_answer=8), ""),
+    "sft-like-dpo": (Recipe(**LITTLE), ""),
+    "anchor-low-rate": (Anchored(**SLOWLY), "text"),
+    "anchor-questions-low-rate": (Anchored(**SLOWLY), "questions"),
+    "retention-low-rate": (Retained(**SLOWLY), "questions"),
 }
 SKILL = {
     "sft": (Recipe(**{**SIZE, "steps": 300, "learning_rate": 5e-5}), ""),
     **{
         f"grpo-{beta:g}": (
-            Rewarded(steps=250, batch=128, learning_rate=1e-5, beta=beta, longest_answer=8), ""
+            Rewarded(**REWARD, beta=beta, longest_answer=8), ""
         )
         for beta in (0.0, 0.2, 1.0)
     },
     "dpo": (Preferred(**LITTLE), ""),
     "sdft": (SelfDistilled(**LITTLE, longest_answer=8), ""),
+    "sft-like-dpo": (Recipe(**LITTLE), ""),
+    "sft-like-grpo": (Recipe(**REWARD), ""),
 }  # fmt: skip
 BROAD = {method: FACTS[method] for method in ("sft", "lora", "replay-25", "anchor", "retention")}
 AFTERWARDS = {
@@ -114,8 +122,10 @@ SEEDS = (1, 2)
 
 
 def answers_suite(run: Run | Merge) -> bool:
-    """Whether its model also answers the capability suite: one seed of each method does."""
-    return isinstance(run, Merge) or run.recipe.seed in (0, MENDED[run.model])
+    """Whether its model also answers the capability suite: the first seed of each method does."""
+    if isinstance(run, Merge) or not run.recipe.seed:
+        return True
+    return run.recipe.seed == MENDED[run.model] and bool(run.start or run.method in MERGED)
 
 
 def runs() -> Iterator[Run]:
@@ -123,14 +133,15 @@ def runs() -> Iterator[Run]:
     small, other = MODELS
     yield from _all(small, "airports", FACTS)
     yield from _all(other, "airports", {name: FACTS[name] for name in _FOR_BOTH})
-    for run in _all(other, "airports", {name: FACTS[name] for name in MERGED}):
+    for run in _all(other, "airports", {"sft-low-rate": FACTS["sft-low-rate"]}):
         yield replace(run, recipe=replace(run.recipe, seed=MENDED[other]))
     yield from _all(small, "sums", SKILL)
     yield from _all(small, "broad", BROAD)
-    for seed in SEEDS:
-        for run in _all(small, "airports", {name: FACTS[name] for name in SEVERAL_SEEDS}):
-            yield replace(run, recipe=replace(run.recipe, seed=seed))
     yield from _all(other, "broad", {name: BROAD[name] for name in ("sft", "anchor")})
+    for model in MODELS:
+        for seed in SEEDS:
+            for run in _all(model, "airports", {name: FACTS[name] for name in SEVERAL_SEEDS}):
+                yield replace(run, recipe=replace(run.recipe, seed=seed))
 
 
 def runs_afterwards() -> Iterator[Run]:
@@ -149,7 +160,8 @@ def merges() -> Iterator[Merge]:
 
 _FOR_BOTH = (
     "sft", "lora", "replay-25", "replay-25-questions", "anchor", "anchor-questions",
-    "retention", "dpo",
+    "retention", "dpo", "sdft", "sft-like-dpo", "anchor-low-rate", "anchor-questions-low-rate",
+    "retention-low-rate",
 )  # fmt: skip
 
 

@@ -117,10 +117,15 @@ class Run:
         return found.before, found.after
 
     @cached_property
+    def new(self) -> np.ndarray:
+        """Question by question of the new task: whether it is right now."""
+        right = _correct(self.logs / "new" / f"{self.name}.parquet", NEW_TASK[self.task])
+        return np.array([right[key] for key in sorted(right)], float)
+
+    @property
     def learned(self) -> tuple[int, int]:
         """Right answers and questions of the new task."""
-        right = _correct(self.logs / "new" / f"{self.name}.parquet", NEW_TASK[self.task])
-        return sum(right.values()), len(right)
+        return int(self.new.sum()), len(self.new)
 
 
 def main(logs: Path, out: Path) -> None:
@@ -132,6 +137,7 @@ def main(logs: Path, out: Path) -> None:
             if chosen:
                 parts += [f"## {title}, {task}", _table(chosen)]
     parts += ["## Where it is lost", _categories(runs), "## One domain", _domain(runs)]
+    parts += ["## The method or the rate", _same_rate(runs)]
     parts += ["## How far the weights went", _weights(runs, logs)]
     parts += ["## Behaviour", _capabilities(runs)]
     parts += ["## Theory beside measurement", _old_mass(logs), _tilt(runs)]
@@ -239,6 +245,8 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
 
 
 def _signed(values: np.ndarray) -> str:
+    if not values.any():
+        return f"none of {len(values):,} differs"
     low, high = _interval(values)
     return f"{values.mean():+.1%} ({low:+.1%} to {high:+.1%})"
 
@@ -326,21 +334,42 @@ def _weights(runs: Sequence[Run], logs: Path) -> str:
         run, about = found[path.stem.removeprefix("drift-")], json.loads(path.read_text())
         parent = "" if run.method == "sft" else f"{run.method}-"
         merged = found[f"{run.model}-{run.task}-merge-{parent}linear-0.5-{run.seed}"]
-        learned = [
-            _correct(logs / "new" / f"{one.name}.parquet", NEW_TASK[run.task])
-            for one in (run, merged)
-        ]
-        new = [np.array([side[key] for key in sorted(learned[0])], float) for side in learned]
-        cells = [
-            f"{about['relative']:.2%}",
-            f"{about['effective_rank']:.0f}",
-            _percent(run.lost.mean()),
-            _percent(merged.lost.mean()),
-            _signed(merged.lost - run.lost),
-            *(_percent(side.mean()) for side in new),
-            _signed(new[1] - new[0]),
-        ]
+        cells = [f"{about['relative']:.2%}", f"{about['effective_rank']:.0f}"]
+        cells += _paired(run, merged)
         lines.append(f"| {run.model} {run.method}-{run.seed} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _paired(run: Run, other: Run) -> list[str]:
+    """What two runs forgot and learned, each with the paired difference of the other to the run."""
+    cells = []
+    for one, two in ((run.lost, other.lost), (run.new, other.new)):
+        cells += [_percent(one.mean()), _percent(two.mean()), _signed(two - one)]
+    return cells
+
+
+def _same_rate(runs: Sequence[Run]) -> str:
+    """Each method that is not trained as the plain run is, beside plain training of its size."""
+    found: dict[tuple[str, str, str], Run] = {}
+    for run in runs:
+        found.setdefault((run.model, run.task, run.method), run)
+    lines = [
+        "Methods that were trained at a lower rate, beside plain training with the same rate, "
+        "steps and batch: what is left of the difference is the method. Paired, on the same "
+        "questions.",
+        "",
+        "| run | beside | forgotten by plain training | by the method | difference | new task "
+        "right by plain training | by the method | difference | words |",
+        "| --- " * 9 + "|",
+    ]
+    for (model, task, method), run in sorted(
+        found.items(), key=lambda item: [*MODELS].index(item[0][0])
+    ):
+        if (plain := found.get((model, task, _PLAIN.get(method, "")))) is None:
+            continue
+        words = f"{plain.words[1]:.0f} and {run.words[1]:.0f}"
+        cells = [f"{model} {task} {method}", plain.method, *_paired(plain, run), words]
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -406,6 +435,13 @@ def _relative(found: Any) -> str:
 
 
 _SHOWN = ("sft", "replay-25", "anchor", "anchor-questions", "retention")
+_PLAIN = {
+    "dpo": "sft-like-dpo", "sdft": "sft-like-dpo",
+    "grpo-0": "sft-like-grpo", "grpo-0.2": "sft-like-grpo", "grpo-1": "sft-like-grpo",
+    "anchor-low-rate": "sft-low-rate", "anchor-questions-low-rate": "sft-low-rate",
+    "retention-low-rate": "sft-low-rate",
+}  # fmt: skip
+"""Plain training with the rate, the steps and the batch of a method."""
 _DOMAIN = "replay-25-domain"
 _DRAWN = ("replay-25-questions", "replay-25-targeted", _DOMAIN, "repair-domain")
 
