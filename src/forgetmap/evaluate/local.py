@@ -69,8 +69,8 @@ class LocalModel:
 
         scored = [place for place, request in enumerate(requests) if request.options]
         self._choices.clear()
-        self._make_choices([requests[place] for place in scored])
-        choices = {place: self._choice(requests[place]) for place in scored}
+        made = self._as_choices([requests[place] for place in scored])
+        choices = dict(zip(scored, made, strict=True))
         fitting = [place for place in scored if choices[place].longest <= self._positions]
         batches = plan_batches(
             [choices[place] for place in fitting],
@@ -104,7 +104,7 @@ class LocalModel:
     def run(self, requests: Sequence[Request], hints: dict[str, Any]) -> list[Reply]:
         """Answer a group; all of its requests are of one kind."""
         if requests[0].options:
-            return self._score([self._choice(request) for request in requests], hints)
+            return self._score(self._as_choices(requests), hints)
         return self._write([self._opening(request) for request in requests])
 
     def _score(self, choices: list[Choice], hints: dict[str, Any]) -> list[Reply]:
@@ -164,14 +164,15 @@ class LocalModel:
                 self._share_that_fits = len(rest) / len(items) / 2
         return found
 
-    def _choice(self, request: Request) -> Choice:
-        key = request.prompt, request.options
-        if key not in self._choices:
-            self._make_choices([request])
-        return self._choices[key]
+    def _as_choices(self, requests: Sequence[Request]) -> list[Choice]:
+        """Items as tokens; what is not made yet is made in one call, spread over all cores."""
+        keys = [(request.prompt, request.options) for request in requests]
+        self._make_choices(
+            [one for key, one in zip(keys, requests, strict=True) if key not in self._choices]
+        )
+        return [self._choices[key] for key in keys]
 
     def _make_choices(self, requests: Sequence[Request]) -> None:
-        """Make the tokens of many items in one call, which the tokenizer spreads over all cores."""
         from forgetmap.evaluate.scoring import Choice
 
         texts = [self._text(request.prompt) for request in requests]

@@ -37,6 +37,8 @@ _STEP = re.compile(r"step-(\d+)")
 _SHOWN = ("raw", "soft", "excess")
 _ONE_PER_ITEM = ("acc", "exact_match")
 """An evaluation scores options in two ways; this one is what `compare` takes."""
+_DRAWS, _DRAWS_UNSEEN = 10_000, 100
+"""For intervals: by these a budget is judged; without one, nobody looks at them."""
 
 
 class RunFolder:
@@ -137,7 +139,8 @@ class Probe:
     """What a probe found against the reference."""
 
     map: ForgettingMap
-    """Without the new tasks: the map that `forgetmap compare` makes of the two logs."""
+    """Without the new tasks: the map that `forgetmap compare` makes of the two logs; its intervals
+    are rough where no budget asks for them."""
     numbers: dict[str, float]
     """What is logged."""
     over: bool
@@ -175,7 +178,8 @@ def examine(
     """
     sides = [_tasks(samples, new_tasks, inside=False) for samples in (before, now)]
     causes = budget is not None and budget.needs_causes
-    result = compare(*sides, task_map=task_map, causes=causes)
+    draws = _DRAWS if budget else _DRAWS_UNSEEN
+    result = compare(*sides, task_map=task_map, causes=causes, draws=draws)
     cell = result.total
     found = {"accuracy": cell.accuracy_after}
     for name in _SHOWN:
