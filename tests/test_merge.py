@@ -305,6 +305,21 @@ def test_the_limit_of_ties_takes_one_pass_unless_samples_mislead(kind, passes):
     assert calls == [10] * passes
 
 
+@pytest.mark.parametrize("dtype", ["BF16", "F16", "F32", "F64"])
+def test_numbers_that_are_read_and_written_stay_the_same(dtype):
+    if dtype in ("BF16", "F16"):
+        raw = np.arange(2**16, dtype=np.uint16).view("<u2" if dtype == "BF16" else "<f2")
+    else:
+        draws = np.random.default_rng(0).standard_normal(10_000)
+        raw = draws.astype("<f4" if dtype == "F32" else "<f8")
+    wide = weights.to_wide(raw, dtype)
+    again = weights.to_stored(wide, dtype)
+    is_nan = np.isnan(wide)
+    assert again.dtype == raw.dtype
+    assert again[~is_nan].tobytes() == raw[~is_nan].tobytes()
+    assert np.isnan(weights.to_wide(again[is_nan], dtype)).all()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_ends_are_the_parents(three, tmp_path, dtype):
     found = three(dtype)

@@ -19,10 +19,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
+from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
 from forgetmap.errors import InputError
@@ -158,19 +160,9 @@ def to_wide(raw: NDArray[Any], dtype: str) -> Floats:
         array([ 1., -3.], dtype=float32)
     """
     if dtype == "BF16":
-        bits = raw.astype(np.uint32)
-        bits <<= 16
-        return bits.view(np.float32)
-    if dtype == "F16":
-        return _with_plain_nans(raw.astype(np.float32))
-    wide: Floats = raw.astype(np.float64)
+        raw = raw.view(bfloat16)
+    wide: Floats = raw.astype(np.float32 if raw.itemsize == 2 else np.float64)
     return wide
-
-
-def _with_plain_nans(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """NaNs without lower bits, from which rounding to bfloat16 would carry over into the sign."""
-    values[np.isnan(values)] = np.nan
-    return values
 
 
 def to_stored(values: Floats, dtype: str) -> NDArray[Any]:
@@ -182,7 +174,8 @@ def to_stored(values: Floats, dtype: str) -> NDArray[Any]:
         ['0x3f80', '0xc040']
     """
     if dtype == "BF16":
-        return _to_bfloat16(values)
+        with np.errstate(invalid="ignore"):  # said of NaN, which stays NaN
+            return values.astype(np.float32, copy=False).astype(bfloat16).view("<u2")
     try:
         with np.errstate(over="raise"):
             return values.astype(_STORED[dtype])
@@ -190,18 +183,6 @@ def to_stored(values: Floats, dtype: str) -> NDArray[Any]:
         raise InputError(
             f"a merged weight is too large for {_CONFIG_NAMES[dtype]}; save BEFORE as bfloat16"
         ) from error
-
-
-def _to_bfloat16(values: Floats) -> NDArray[np.uint16]:
-    if values.dtype != np.float32:
-        values = _with_plain_nans(values.astype(np.float32))
-    bits = values.view(np.uint32)
-    rounded = bits >> 16
-    rounded &= 1
-    rounded += 0x7FFF
-    rounded += bits  # beyond the largest number this gives infinity, as it should
-    rounded >>= 16
-    return rounded.astype("<u2")
 
 
 def read_header(file: Path) -> dict[str, Tensor]:
@@ -443,11 +424,11 @@ def write_like(
     done, flushes = 0, list[Future[None]]()
     workers = min(max(2, os.cpu_count() or 2), _MOST_THREADS)
     with ExitStack() as stack:
-        parts = [
-            part
+        begun = [
+            _begin(stack.enter_context((folder / shard).open("wb", 0)), held)
             for shard, held in model.shards.items()
-            for part in _begin(stack.enter_context((folder / shard).open("wb", 0)), held)
         ]
+        parts = _in_turns(begun, workers)
         sharing, threads, flusher = (
             stack.enter_context(ThreadPoolExecutor(count)) for count in (workers, workers, 1)
         )
@@ -466,6 +447,18 @@ def write_like(
             flush.result()
     if (model.folder / INDEX).is_file():
         shutil.copyfile(model.folder / INDEX, folder / INDEX)
+
+
+def _in_turns(shards: Sequence[list[_Part]], workers: int) -> list[_Part]:
+    """The parts of a few shards in turns, then of the next: a file takes one writer at a time."""
+    groups = (shards[first : first + workers] for first in range(0, len(shards), workers))
+    return [
+        part
+        for group in groups
+        for turn in zip_longest(*group)
+        for part in turn
+        if part is not None
+    ]
 
 
 class _Part(NamedTuple):
