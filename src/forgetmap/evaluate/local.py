@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from forgetmap.evaluate.prompts import Prompt, Request
     from forgetmap.evaluate.scoring import Choice, PackedScorer
 
+    Made = dict[tuple[Prompt, tuple[str, ...]], Choice]
+    """Prompts and their options, as tokens."""
+
 _TEXTS_A_BATCH = {"cpu": 16, "cuda": 256}
 _TOKENS_A_BATCH = {"cpu": 2**14, "cuda": 2**17}
 """Of texts written together, with padding and what is to be written: what the cache has to hold."""
@@ -50,7 +53,7 @@ class LocalModel:
         self._how = how
         self._chat = chat
         self._share_that_fits = 1.0
-        self._choices: dict[tuple[Prompt, tuple[str, ...]], Choice] = {}
+        self._choices: Made = {}
         self.warnings = [] if how.dtype == "float32" else [BF16_WARNING.format(dtype=how.dtype)]
         self.fingerprint = f"{weights}/{tokens}/{how.dtype}"
         self.settings = {
@@ -68,7 +71,6 @@ class LocalModel:
         from forgetmap.evaluate.scoring import plan_batches
 
         scored = [place for place, request in enumerate(requests) if request.options]
-        self._choices.clear()
         made = self._as_choices([requests[place] for place in scored])
         choices = dict(zip(scored, made, strict=True))
         fitting = [place for place in scored if choices[place].longest <= self._positions]

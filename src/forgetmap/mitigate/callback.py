@@ -28,6 +28,7 @@ except ImportError:  # said when it is used, so that this module can be looked a
     Trainer, TrainerCallback = None, object
 
 if TYPE_CHECKING:
+    from forgetmap.evaluate.local import Made
     from forgetmap.policy import Policy
     from forgetmap.samples import Samples
 
@@ -105,6 +106,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         self._suite, self._tasks = _fixed(suite, self._asking.seed), tasks
         self._new_tasks = _named(self._suite, new_tasks)
         self._run = RunFolder(out)
+        self._made: Made = {}
         self._trainer: Any = None
 
     def attach(self, trainer: Any) -> Self:
@@ -209,6 +211,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
                 name=folder.name,
                 chat=self._asking.chat,
                 tokens=self._tokens,
+                made=self._made,
             )
             evaluate(
                 model,

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from forgetmap.evaluate.local import Made
+
 
 class LiveModel(LocalModel):
     """A network that is in memory already.
@@ -32,6 +34,7 @@ class LiveModel(LocalModel):
         name: Of the model in the results.
         chat: Whether prompts go through the chat template.
         tokens: What `live_tokenizer_hash` says of the tokenizer.
+        made: Items as tokens, from one probe to the next: they do not change as weights do.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class LiveModel(LocalModel):
         name: str,
         chat: bool,
         tokens: str,
+        made: Made,
     ) -> None:
         if chat and not tokenizer.chat_template:
             raise InputError("the tokenizer has no chat template; ask with Asking(chat=False)")
@@ -53,6 +57,7 @@ class LiveModel(LocalModel):
             raise InputError(f"a model on {self._device} cannot be scored; train on cpu or cuda")
         how = Running(dtype=str(network.dtype).removeprefix("torch."), device=self._device)
         self._set_up(name, how, chat, weights=name, tokens=tokens)
+        self._choices = made
         self.settings["weights"] = None  # to hash them at each probe would cost more than to score
 
 
