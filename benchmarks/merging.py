@@ -1,9 +1,9 @@
 """Merging beside a plain copy: a checkpoint of 1 GB, every method, speed and memory.
 
-Both are timed with all bytes on the disk (fsync), in a fresh process each, in turns: with the
-parents on the disk alone, as after a download, and with both in the system's page cache, as after
-a training. Speed is output bytes per second; the copy is `shutil.copyfile` of one parent. Prints
-the table of benchmarks/merging.md:
+Both are timed with all bytes on the disk (fsync), in a fresh process each, one after the other:
+with the parents on the disk alone, as after a download, and with both in the system's page cache,
+as after a training. Speed is output bytes per second; the copy is `shutil.copyfile` of one parent.
+Prints the table of benchmarks/merging.md:
 
     python benchmarks/merging.py > benchmarks/merging.md
 """
@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 
@@ -27,7 +29,8 @@ SHARDS = 4
 LAYERS = 38
 WIDTH, INNER, WORDS = 1024, 4096, 32_768
 TURNS = 5
-JOBS = ("copy", "linear", "slerp", "task-arithmetic", "ties", "dare")
+Way = Callable[[Path], None]
+METHODS = ("linear", "slerp", "task-arithmetic", "ties", "dare")
 
 
 def make_checkpoint(folder: Path, dtype: str, seed: int, like: Path | None = None) -> None:
@@ -120,27 +123,39 @@ def measure(dtype: str, folder: Path) -> list[str]:
         (folder / name).mkdir()
     run(f"make {dtype}", folder)
     files = [file.stat().st_size for file in (folder / "before").glob("*.safetensors")]
-    rows = []
-    taken = {way: {name: list[float]() for name in JOBS} for way in (forget, remember)}
-    peak = dict.fromkeys(JOBS, 0.0)
-    for _, way, name in itertools.product(range(TURNS), taken, JOBS):
-        for parent in ("before", "after"):
-            way(folder / parent)
-        found = run(name, folder)
-        taken[way][name].append(found["seconds"])
-        peak[name] = max(found["peak"], peak[name])
-    for name in JOBS:
-        cells = [dtype, name]
-        for turns in taken.values():
-            ratios = [copy / own for copy, own in zip(turns["copy"], turns[name], strict=True)]
-            share = median(ratios)
-            speed = sum(files) / 1e9 / median(turns[name])
-            cells += [f"{speed:.2f}", f"{share:.2f} ({min(ratios):.2f} to {max(ratios):.2f})"]
-            cells.append("-" if name == "copy" else "yes" if share >= 0.5 else "no")
-        size = peak[name] / max(files)
-        cells += [f"{peak[name] / MIB:.0f}", f"{size:.2f}", "yes" if size < 2 else "no"]
-        rows.append(f"| {' | '.join(cells)} |")
-    return rows
+    taken: dict[tuple[Way, str], list[tuple[float, float]]] = defaultdict(list)
+    peak: dict[str, float] = defaultdict(float)
+    for _, way, method in itertools.product(range(TURNS), (forget, remember), METHODS):
+        seconds = []
+        for name in ("copy", method):  # side by side: the disk's mood changes within minutes
+            for parent in ("before", "after"):
+                way(folder / parent)
+            found = run(name, folder)
+            seconds.append(found["seconds"])
+            peak[name] = max(found["peak"], peak[name])
+        taken[way, method].append((seconds[0], seconds[1]))
+    for way in (forget, remember):
+        taken[way, "copy"] = [(copy, copy) for name in METHODS for copy, _ in taken[way, name]]
+    return [_row(dtype, name, taken, peak[name], files) for name in ("copy", *METHODS)]
+
+
+def _row(
+    dtype: str,
+    name: str,
+    taken: Mapping[tuple[Way, str], list[tuple[float, float]]],
+    peak: float,
+    files: list[int],
+) -> str:
+    cells = [dtype, name]
+    for way in (forget, remember):
+        ratios = [copy / own for copy, own in taken[way, name]]
+        share = median(ratios)
+        speed = sum(files) / 1e9 / median(own for _, own in taken[way, name])
+        cells += [f"{speed:.2f}", f"{share:.2f} ({min(ratios):.2f} to {max(ratios):.2f})"]
+        cells.append("-" if name == "copy" else "yes" if share >= 0.5 else "no")
+    size = peak / max(files)
+    cells += [f"{peak / MIB:.0f}", f"{size:.2f}", "yes" if size < 2 else "no"]
+    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -151,8 +166,10 @@ def main() -> None:
     print("# Merging\n")
     print("Made by `python benchmarks/merging.py`: a made-up model of half a billion weights in")
     print(f"four shards, {os.cpu_count()} cores. All bytes are on the disk when the clock stops.")
-    print("Speed is output bytes; *of copy* is against `shutil.copyfile` of one parent in the same")
-    print(f"turn, though a merge reads two: the median of {TURNS} turns and their range, for disks")
+    print(
+        "Speed is output bytes; *of copy* is against `shutil.copyfile` of one parent right before,"
+    )
+    print(f"though a merge reads two: the median of {TURNS} turns and their range, for disks")
     print("are moody. The bars: at least half the copy's speed, peak memory of the whole process")
     print("under twice the largest shard.\n")
     print(
