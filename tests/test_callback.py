@@ -296,6 +296,23 @@ def test_looking_changes_nothing(tiny, tmp_path, lora):
     assert same(runs[0][1], runs[1][1])
 
 
+@with_model
+def test_options_become_tokens_once_for_all_probes(tiny, tmp_path, monkeypatch):
+    from forgetmap.mitigate.live import LiveModel
+
+    made, make = [], LiveModel._make_choices
+
+    def counted(model, requests):
+        made.extend((request.prompt, request.options) for request in requests)
+        make(model, requests)
+
+    monkeypatch.setattr(LiveModel, "_make_choices", counted)
+    watch = ForgettingCallback(anchors(20), tmp_path / "probes", every=2)
+    trainer(tiny, tmp_path, callback=watch).train()
+    assert len(list((tmp_path / "probes").glob("step-*"))) == 4
+    assert len(made) == len(set(made)) > 0
+
+
 def likelihoods(folder):
     with Store(folder) as store:
         found = store._found

@@ -80,7 +80,7 @@ class Counting(LocalModel):
 
     def __init__(self, folder, stop_after=10**9):
         super().__init__(folder, None, Running(batch=8))
-        self.asked = Counter()
+        self.asked, self.made = Counter(), Counter()
         self.left = stop_after
 
     def run(self, requests, hints):
@@ -89,6 +89,18 @@ class Counting(LocalModel):
             raise KeyboardInterrupt
         self.asked.update((request.prompt, request.seed) for request in requests)
         return super().run(requests, hints)
+
+    def _make_choices(self, requests):
+        self.made.update((request.prompt, request.options) for request in requests)
+        super()._make_choices(requests)
+
+
+def test_options_become_tokens_once(tiny, tmp_path):
+    model, asked = Counting(tiny), suite()
+    assert len(asked.tasks) > 1
+    evaluate(model, asked, tmp_path)
+    assert len(model.made) == 60
+    assert set(model.made.values()) == {1}
 
 
 def test_a_run_can_be_shown_and_compared(tiny, other, tmp_path):

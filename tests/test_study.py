@@ -136,6 +136,17 @@ def test_what_the_page_says_of_method_and_rate_is_in_the_tables() -> None:
         assert told == [shares_found[place] for place in (0, 2, 1, 3)]
 
 
+def test_the_one_training_of_gemma_that_lost_nothing_is_the_one_the_page_names() -> None:
+    table = (STUDY / "results.md").read_text().partition("## Behaviour")[2]
+    whole = set()
+    for task, method, rest in re.findall(r"^\| gemma3-270m \| (\w+) \| (\S+) \|(.*)$", table, re.M):
+        bounds = re.findall(r"\(([-+]\d+)% to ([-+]\d+)%\)", rest)
+        assert len(bounds) == 3
+        if all(int(low) < 0 < int(high) for low, high in bounds):
+            whole.add((task, method))
+    assert whole == {("airports", "anchor-questions-low-rate")}
+
+
 def test_no_text_of_third_party_questions_is_passed_on() -> None:
     import pyarrow.parquet as pq
 

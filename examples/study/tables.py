@@ -367,7 +367,8 @@ def _same_rate(runs: Sequence[Run]) -> str:
     ):
         if (plain := found.get((model, task, _PLAIN.get(method, "")))) is None:
             continue
-        words = f"{plain.words[1]:.0f} and {run.words[1]:.0f}"
+        asked = plain.was_asked and run.was_asked
+        words = f"{plain.words[1]:.0f} and {run.words[1]:.0f}" if asked else "not asked"
         cells = [f"{model} {task} {method}", plain.method, *_paired(plain, run), words]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 Sources = tuple[tuple[str | Path | Samples, str | None, str], ...]
 """Per side: the log, the model to take from it, and the side's name."""
 AnySamples = TypeVar("AnySamples", bound=Samples)
+DRAWS = 10_000
+"""Bootstrap draws, where nobody says how many."""
 _EXAMPLE = "examples/study/pipeline.yaml"
 
 
@@ -52,7 +54,7 @@ def compare(
     flips: str | Path | None = None,
     report: str | Path | None = None,
     save: str | Path | None = None,
-    draws: int = 10_000,
+    draws: int = DRAWS,
     seed: int = 0,
     tick: Callable[[int], None] | None = None,
 ) -> ForgettingMap:

@@ -19,7 +19,7 @@ import pyarrow.compute
 import yaml
 from pydantic import ValidationError
 
-from forgetmap.comparison import compare
+from forgetmap.comparison import DRAWS, compare
 from forgetmap.errors import InputError
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
 from forgetmap.files import make_folder, write_text
@@ -37,8 +37,8 @@ _STEP = re.compile(r"step-(\d+)")
 _SHOWN = ("raw", "soft", "excess")
 _ONE_PER_ITEM = ("acc", "exact_match")
 """An evaluation scores options in two ways; this one is what `compare` takes."""
-_DRAWS, _DRAWS_UNSEEN = 10_000, 100
-"""For intervals: by these a budget is judged; without one, nobody looks at them."""
+_DRAWS_UNSEEN = 100
+"""For intervals where no budget is judged by them."""
 
 
 class RunFolder:
@@ -178,7 +178,7 @@ def examine(
     """
     sides = [_tasks(samples, new_tasks, inside=False) for samples in (before, now)]
     causes = budget is not None and budget.needs_causes
-    draws = _DRAWS if budget else _DRAWS_UNSEEN
+    draws = _DRAWS_UNSEEN if budget is None else DRAWS
     result = compare(*sides, task_map=task_map, causes=causes, draws=draws)
     cell = result.total
     found = {"accuracy": cell.accuracy_after}
