@@ -44,12 +44,13 @@ training: $(VENV)/.models  ## the tests that train models for minutes: do the re
 	$(BIN)/pytest -m 'model and slow'
 
 fuzz: setup  ## hunt for logs that break a reader: thousands of malformed ones
-	FORGETMAP_FUZZ_CASES=1000 $(BIN)/pytest -n 2 tests/test_fuzz.py tests/test_fuzz_readers.py
+	FORGETMAP_FUZZ_CASES=1000 $(BIN)/pytest -n 2 tests/readers/test_fuzz.py tests/readers/test_fuzz_readers.py
 
-check: setup  ## ruff and mypy
+check: setup  ## ruff, mypy, and imports that point downward only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: setup  ## let ruff fix and format
 	$(BIN)/ruff check --fix .

@@ -94,8 +94,8 @@ def measure(how: argparse.Namespace, number: int) -> Round:
 
 
 def timed_callback(how: argparse.Namespace, folder: Path) -> Any:
-    from forgetmap.mitigate.callback import ForgettingCallback
-    from forgetmap.mitigate.probes import Probe
+    from forgetmap.mitigate.train.callback import ForgettingCallback
+    from forgetmap.mitigate.train.probes import Probe
 
     class Timed(ForgettingCallback):
         took: list[float]

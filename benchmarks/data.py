@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from forgetmap.samples import SCHEMA, Meta, Samples
+from forgetmap.samples.table import SCHEMA, Meta, Samples
 from forgetmap.stats.patterns import Patterns
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forgetmap.cells import CellTable, Plan
-from forgetmap.gate import judge
-from forgetmap.map import CoverageReport, ForgettingMap, Settings, Side
-from forgetmap.policy import Policy
+from forgetmap.gate.judgement import judge
+from forgetmap.gate.policy import Policy
+from forgetmap.map.cells import CellTable, Plan
+from forgetmap.map.result import CoverageReport, ForgettingMap, Settings, Side
 from forgetmap.stats import transitions
 from simulate import KNOWN_OR_GUESSED, UNCHANGED, Kind, Regime, pattern_table, patterns_of
 

@@ -45,7 +45,7 @@ def pair_duckdb(folder: str) -> Job:
     """The plainest join in DuckDB, with the settings that forgetmap gives it."""
     import duckdb
 
-    from forgetmap.database import MEMORY_LIMIT
+    from forgetmap.base.database import MEMORY_LIMIT
 
     before, after = (f"read_parquet('{Path(folder, side)}.parquet')" for side in _SIDES)
 
@@ -182,7 +182,7 @@ def logs_pandas(folder: str) -> Job:
 def statistics(tasks: int, items: int, repeats: int, draws: int) -> Job:
     """Every cell of a map: total, macro, categories, tasks."""
     from data import make_patterns
-    from forgetmap.cells import CellTable, Plan
+    from forgetmap.map.cells import CellTable, Plan
 
     patterns = make_patterns(tasks, items, repeats)
     categories = {name: f"category {number % 10}" for number, name in enumerate(patterns.tasks)}
@@ -202,7 +202,7 @@ def read_log(folder: str) -> Job:
     import pyarrow as pa
 
     from forgetmap import read
-    from forgetmap.readers import find_reader
+    from forgetmap.readers.registry import find_reader
 
     find_reader(Path(folder))  # imports the readers
     pa.array([])  # pyarrow imports pandas here, where it is installed; forgetmap needs none

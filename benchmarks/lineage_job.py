@@ -29,7 +29,7 @@ LOST, GAINED = 0.04, 0.06
 CHILD = """
 import json, resource, sys, time
 start, used = time.perf_counter(), time.process_time()
-from forgetmap.lineage.build import lineage
+from forgetmap.api import lineage
 found = lineage(sys.argv[1])
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 print(json.dumps({"seconds": time.perf_counter() - start, "cpu": time.process_time() - used,
@@ -70,7 +70,7 @@ def main() -> None:
 
 def make_logs(folder: Path, sizes: list[int], tasks: int, items: int) -> dict[int, Path]:
     """Write one log per checkpoint, and a linear pipeline for every size."""
-    from forgetmap.samples import SCHEMA, Meta, Samples
+    from forgetmap.samples.table import SCHEMA, Meta, Samples
 
     rng = np.random.default_rng(0)
     count = tasks * items

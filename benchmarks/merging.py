@@ -37,7 +37,7 @@ def make_checkpoint(folder: Path, dtype: str, seed: int, like: Path | None = Non
     """Write a made-up model in four shards; with `like`, one close to that model."""
     import numpy as np
 
-    from forgetmap.mitigate.weights import INDEX, Tensor, Weights, header_bytes, to_stored
+    from forgetmap.mitigate.merge.weights import INDEX, Tensor, Weights, header_bytes, to_stored
 
     draw = np.random.default_rng(seed)
     shapes = {"model.embed_tokens.weight": (WORDS, WIDTH)}
@@ -83,7 +83,7 @@ def job(name: str, before: Path, after: Path, out: Path) -> None:
             os.fsync(handle)
             os.close(handle)
     else:
-        from forgetmap.mitigate.merge import merge
+        from forgetmap.mitigate.merge.merging import merge
 
         start = time.perf_counter()
         merge(before, after, out, method=name, weight=0.4)

@@ -28,8 +28,8 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from forgetmap.map import ForgettingMap
-    from forgetmap.samples import Samples
+    from forgetmap.map.result import ForgettingMap
+    from forgetmap.samples.table import Samples
 
 TASKS = [f"subject_{number:03d}" for number in range(100)]
 WORDS = [f"w{number:x}{'aeiou'[number % 5]}{number % 97:x}" for number in range(4000)]
@@ -99,7 +99,8 @@ def measure_file(folder: Path, items: int) -> tuple[ForgettingMap, list[Row]]:
 
 def make_log(side: str, items: int) -> Samples:
     """A log with texts of about 400 and 600 characters; one item in three changes."""
-    from forgetmap.samples import Meta, Samples, content_hash
+    from forgetmap.samples.identity import content_hash
+    from forgetmap.samples.table import Meta, Samples
 
     def row(number: int) -> dict[str, Any]:
         rng = random.Random(f"{number} {side}")
@@ -169,7 +170,7 @@ def open_file(path: Path) -> list[Row]:
 
 
 def measure_server(folder: Path, items: int, result: ForgettingMap) -> list[Row]:
-    from forgetmap.report.items import write_items
+    from forgetmap.map.items import write_items
 
     saved = folder / "saved"
     saved.mkdir()
@@ -239,7 +240,7 @@ IDENTITY = f"""printf('subject_%03d', n // {PERIOD} % {len(TASKS)}) AS task,
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    code = "import sys; from forgetmap.report.server import serve; serve(sys.argv[1:])"
+    code = "import sys; from forgetmap.views.serve import serve; serve(sys.argv[1:])"
     process = subprocess.Popen(
         [sys.executable, "-u", "-c", code, str(folder)], stdout=subprocess.PIPE, text=True
     )

@@ -370,7 +370,7 @@ def _forgetmap() -> list[str]:
     script = Path(sys.executable).with_name("forgetmap")
     if script.exists():
         return [str(script)]
-    return [sys.executable, "-c", "from forgetmap.cli import main; main()"]
+    return [sys.executable, "-c", "from forgetmap.cli.app import main; main()"]
 
 
 # --- what the parts share ------------------------------------------------------------------------

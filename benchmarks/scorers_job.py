@@ -13,8 +13,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from forgetmap.answers.items import Item
 from forgetmap.capabilities import scorers
-from forgetmap.capabilities.items import Item
 
 COMMON = """
 the a of and to in is was it for on are as with his they at be this from have or by one had not but

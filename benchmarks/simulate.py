@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forgetmap.cells import CellTable, Plan
-from forgetmap.map import ESTIMATORS, Cell
+from forgetmap.map.cells import CellTable, Plan
+from forgetmap.map.result import ESTIMATORS, Cell
 from forgetmap.stats import transitions
 from forgetmap.stats.patterns import Patterns
 

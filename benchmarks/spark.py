@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import data
-from forgetmap import Samples, pair, spark
+from forgetmap import Samples, pair
+from forgetmap.pairing.two_logs import spark
 
 
 def main() -> None:

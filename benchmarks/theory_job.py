@@ -3,7 +3,7 @@
 Usage: ``python benchmarks/theory_job.py``
 
 Needs matplotlib, Chromium and playwright. Prints a table; exits with 1 if a bar does not hold or a
-check value is off. The check values are those of tests/test_theory_values.py.
+check value is off. The check values are those of tests/theory/test_theory_values.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scipy.special import expit, logit
 
 from forgetmap import theory as lab
 
-TESTS = Path(__file__).resolve().parents[1] / "tests"
+TESTS = Path(__file__).resolve().parents[1] / "tests" / "theory"
 BETA, DELTA = 0.2, 4.0
 FINE = 1e-8
 """An accuracy that the tests of the lab rely on."""
@@ -119,7 +119,7 @@ def taken_for_new(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def figures() -> list[Row]:
-    from forgetmap.theory.figures import write_figures
+    from forgetmap.views.figures.theory import write_figures
 
     with tempfile.TemporaryDirectory(prefix="forgetmap-bench-") as folder:
         processor = time.process_time()
@@ -145,7 +145,7 @@ def page() -> list[Row]:
     """Move every slider over its range; time until the page is laid out again."""
     from playwright.sync_api import sync_playwright
 
-    from forgetmap.theory.page import write_page
+    from forgetmap.views.html.theory import write_page
 
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if not found:

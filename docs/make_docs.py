@@ -16,11 +16,12 @@ from rich.console import Console
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from forgetmap import demo, terminal
-from forgetmap.cli import app
-from forgetmap.comparison import example_pipeline
-from forgetmap.lineage.build import lineage
-from forgetmap.lineage.terminal import print_tree
+from forgetmap import demo
+from forgetmap.api import lineage
+from forgetmap.cli.app import app
+from forgetmap.map.example import example_pipeline
+from forgetmap.views.terminal import maps as terminal
+from forgetmap.views.terminal.lineage import print_tree
 
 DOCS = Path(__file__).resolve().parent
 SVG = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">

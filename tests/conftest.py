@@ -8,13 +8,10 @@ import pytest
 from hypothesis import settings
 
 from logs import Workplace, items, write_jsonl
+from places import SHARED
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("default")
-
-ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT / "tests" / "data"
-SHARED = ROOT.parent / "shared"
 
 
 @pytest.fixture(scope="session")

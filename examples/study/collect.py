@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from forgetmap.capabilities.score import score_responses
-from forgetmap.samples import TEXT_COLUMNS, Samples
+from forgetmap.samples.table import TEXT_COLUMNS, Samples
 
 TOLD = ("before", "airports-sft-0", "airports-replay-25-0", "airports-anchor-0",
         "airports-retention-0", "airports-merge-linear-0.5-0")  # fmt: skip

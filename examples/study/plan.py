@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from forgetmap.mitigate.recipes import (
+from forgetmap.mitigate.train.recipes import (
     Anchored,
     Preferred,
     PulledBack,

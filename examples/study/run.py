@@ -38,7 +38,7 @@ from plan import (
     runs_afterwards,
 )
 
-from forgetmap.mitigate.recipes import Materials, Recipe
+from forgetmap.mitigate.train.recipes import Materials, Recipe
 
 SELF_TEXTS, SELF_TOKENS = 4_000, 48
 PROBE_EVERY = 50
@@ -225,8 +225,8 @@ def _abilities(model: str, study: Study) -> None:
 
 
 def _train(run: Run, study: Study) -> None:
-    from forgetmap.mitigate.callback import ForgettingCallback
-    from forgetmap.mitigate.recipes import train
+    from forgetmap.mitigate.train.callback import ForgettingCallback
+    from forgetmap.mitigate.train.recipes import train
 
     logs, weights = study.work / run.name, study.weights(run.name)
     if (logs / "run.json").is_file():
@@ -278,7 +278,7 @@ def _materials(run: Run, study: Study) -> Materials:
 
 def _merge(what: Merge, study: Study) -> None:
     """Merge a run with the model before, and evaluate the result."""
-    from forgetmap.mitigate.merge import merge
+    from forgetmap.mitigate.merge.merging import merge
 
     logs, weights = study.work / what.name, study.weights(what.name)
     if (logs / "run.json").is_file():
@@ -295,7 +295,7 @@ def _merge(what: Merge, study: Study) -> None:
 
 def _drift(run: Run, study: Study) -> None:
     """How far a run moved the weights."""
-    from forgetmap.mitigate.weight_drift import weight_drift
+    from forgetmap.mitigate.merge.weight_drift import weight_drift
 
     before, after = study.models / run.model, study.weights(run.name)
     found = weight_drift(before, f"{before}+{after}" if run.recipe.lora else after)
@@ -349,7 +349,7 @@ def _forgetful(run: Run) -> str:
 def _drawn(run: Run, study: Study) -> list[dict[str, str]]:
     """Map what was forgotten, and draw from the questions for it, as a user would."""
     import forgetmap
-    from forgetmap.mitigate.replay import PROMPTS, build_replay
+    from forgetmap.mitigate.replay.build import PROMPTS, build_replay
 
     folder = study.work / run.name
     names = (f"{run.model}-before", _forgetful(run))
@@ -393,7 +393,7 @@ def _theory(share: float, study: Study) -> None:
     """
     from transformers import TrainerCallback
 
-    from forgetmap.mitigate.recipes import Replayed, train
+    from forgetmap.mitigate.train.recipes import Replayed, train
 
     out = study.work / f"theory-{share:g}.json"
     if out.is_file():

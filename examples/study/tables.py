@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from scipy.stats import binomtest, spearmanr
 
 import forgetmap
-from forgetmap import plotting
 from forgetmap.capabilities.drift import drift
-from forgetmap.samples import Samples
-from forgetmap.taskmap import TaskMap
+from forgetmap.map.task_maps import TaskMap
+from forgetmap.samples.table import Samples
+from forgetmap.views.figures import style as plotting
 
 DRAWS = 2_000
 MODELS = {"smollm2": "SmolLM2-135M-Instruct", "gemma3-270m": "Gemma 3 270M"}

@@ -1,6 +1,6 @@
 """forgetmap: know what your post-training broke, why, and what to do about it.
 
-The public API; each name is loaded when it is first used, so that importing the package is quick.
+The public API. Each name is loaded when it is first used, so importing the package is quick.
 
 Example:
     >>> import forgetmap
@@ -11,37 +11,23 @@ Example:
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from forgetmap.base.display import show_with
+from forgetmap.base.exports import load_on_use
+from forgetmap.base.version import __version__
 
 if TYPE_CHECKING:
-    from forgetmap.comparison import compare, demo
-    from forgetmap.errors import InputError, WithheldError
-    from forgetmap.gate import check_gate
-    from forgetmap.map import Cell, ForgettingMap
-    from forgetmap.pairing import Pairs, pair
-    from forgetmap.readers import ReadOptions, read
-    from forgetmap.samples import Samples, content_hash
-    from forgetmap.taskmap import TaskMap
-
-_HOME = {
-    "Cell": "map",
-    "ForgettingMap": "map",
-    "InputError": "errors",
-    "Pairs": "pairing",
-    "ReadOptions": "readers",
-    "Samples": "samples",
-    "TaskMap": "taskmap",
-    "WithheldError": "errors",
-    "check_gate": "gate",
-    "compare": "comparison",
-    "content_hash": "samples",
-    "demo": "comparison",
-    "pair": "pairing",
-    "read": "readers",
-}
+    from forgetmap.api import compare, demo
+    from forgetmap.base.errors import InputError, WithheldError
+    from forgetmap.gate.judgement import check_gate
+    from forgetmap.map.result import Cell, ForgettingMap
+    from forgetmap.map.task_maps import TaskMap
+    from forgetmap.pairing.two_logs import Pairs, pair
+    from forgetmap.readers.framework import ReadOptions
+    from forgetmap.readers.registry import read
+    from forgetmap.samples.identity import content_hash
+    from forgetmap.samples.table import Samples
 
 __all__ = [
     "Cell",
@@ -52,6 +38,7 @@ __all__ = [
     "Samples",
     "TaskMap",
     "WithheldError",
+    "__version__",
     "check_gate",
     "compare",
     "content_hash",
@@ -60,8 +47,27 @@ __all__ = [
     "read",
 ]
 
+__getattr__ = load_on_use(
+    __name__,
+    {
+        "api": ["compare", "demo"],
+        "base.errors": ["InputError", "WithheldError"],
+        "gate.judgement": ["check_gate"],
+        "map.result": ["Cell", "ForgettingMap"],
+        "map.task_maps": ["TaskMap"],
+        "pairing.two_logs": ["Pairs", "pair"],
+        "readers.framework": ["ReadOptions"],
+        "readers.registry": ["read"],
+        "samples.identity": ["content_hash"],
+        "samples.table": ["Samples"],
+    },
+)
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'forgetmap' has no attribute {name!r}")
-    return getattr(import_module(f"forgetmap.{_HOME[name]}"), name)
+
+def _show_map(result: Any) -> str:
+    from forgetmap.views.notebook import to_html
+
+    return to_html(result)
+
+
+show_with("ForgettingMap", _show_map)

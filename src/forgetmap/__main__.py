@@ -1,6 +1,6 @@
 """`python -m forgetmap` is the command `forgetmap`."""
 
-from forgetmap.cli import main
+from forgetmap.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forgetmap.capabilities.drift_result import Drift
-    from forgetmap.map import ForgettingMap
-    from forgetmap.policy import Policy
+    from forgetmap.gate.policy import Policy
+    from forgetmap.map.result import ForgettingMap
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,7 @@ def forgetting_map() -> Callable[..., ForgettingMap]:
 
     The same comparison is made once per session, however many tests look at it.
     """
-    from forgetmap.comparison import compare
+    from forgetmap.api import compare
 
     made: dict[str, ForgettingMap] = {}
 
@@ -57,9 +57,9 @@ def assert_keeps(
         AssertionError: BLOCK: total: forgetting (raw) 10.0 % (9.1 to 11.0 %), limit 5.0 %: broken
     """
     __tracebackhide__ = True
-    from forgetmap.gate import judge
-    from forgetmap.policy import Policy
-    from forgetmap.terminal import clean
+    from forgetmap.base.words import clean
+    from forgetmap.gate.judgement import judge
+    from forgetmap.gate.policy import Policy
 
     if isinstance(policy, dict):
         rules = Policy.model_validate(policy)

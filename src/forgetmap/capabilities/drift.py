@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forgetmap.base.errors import InputError, WithheldError
+from forgetmap.base.words import some
 from forgetmap.capabilities import drift_stats as stats
 from forgetmap.capabilities.drift_aggregates import (
     NEAR,
@@ -16,7 +18,6 @@ from forgetmap.capabilities.drift_aggregates import (
     decide,
     group_drifts,
 )
-from forgetmap.capabilities.drift_pairs import ScorePairs, by_task, check_scored
 from forgetmap.capabilities.drift_result import (
     Drift,
     DriftSettings,
@@ -26,12 +27,12 @@ from forgetmap.capabilities.drift_result import (
     Size,
 )
 from forgetmap.capabilities.manifest import Manifest
-from forgetmap.cells import Plan
-from forgetmap.comparison import find_confounds
-from forgetmap.errors import InputError, WithheldError
-from forgetmap.readers import read
-from forgetmap.readers.common import some
-from forgetmap.samples import Samples, content_hash
+from forgetmap.map.cells import Plan
+from forgetmap.pairing.scores import ScorePairs, by_task, check_scored
+from forgetmap.readers.registry import read
+from forgetmap.samples.comparability import find_confounds
+from forgetmap.samples.identity import content_hash
+from forgetmap.samples.table import Samples
 from forgetmap.stats import tests
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forgetmap.capabilities.drift_pairs import MetricPairs
     from forgetmap.capabilities.drift_stats import Changes, Kind, Means
     from forgetmap.capabilities.manifest import Capability, Direction, Metric
+    from forgetmap.pairing.scores import MetricPairs
 
     Floats = NDArray[np.float64]
 
@@ -98,7 +99,8 @@ def drift(
         seed: Seed of the draws.
 
     Example:
-        >>> from forgetmap.samples import Samples, content_hash
+        >>> from forgetmap.samples.table import Samples
+        >>> from forgetmap.samples.identity import content_hash
         >>> def scores(*values):
         ...     return Samples.from_rows(
         ...         {"task": "boolq.core", "metric": "accuracy", "item": content_hash(str(i)),

@@ -20,8 +20,8 @@ from forgetmap.capabilities.drift_result import (
     Verdict,
 )
 from forgetmap.capabilities.drift_stats import normal_p
-from forgetmap.map import Estimate
 from forgetmap.stats import intervals, tests
+from forgetmap.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-import forgetmap
+from forgetmap.base.model import parse_result
+from forgetmap.base.version import __version__
+from forgetmap.base.words import percent, spreadsheet_safe
 from forgetmap.capabilities.manifest import Direction
-from forgetmap.flips import spreadsheet_safe
-from forgetmap.map import Confound, Estimate, parse_result, percent
+from forgetmap.samples.comparability import Confound
+from forgetmap.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,7 +157,7 @@ class Drift(_Model):
     """What changed between two models, capability by capability, with how sure that is."""
 
     schema_version: int = DRIFT_SCHEMA_VERSION
-    forgetmap_version: str = forgetmap.__version__
+    forgetmap_version: str = __version__
     before: str
     after: str
     settings: DriftSettings

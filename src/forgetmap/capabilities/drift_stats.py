@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from forgetmap.map import Estimate
 from forgetmap.stats import intervals, tests
+from forgetmap.stats.estimate import Estimate
 from forgetmap.stats.power import minimum_detectable_effect
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forgetmap.capabilities.drift_pairs import MetricPairs
+    from forgetmap.pairing.scores import MetricPairs
 
     Floats = NDArray[np.float64]
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import orjson
 
-from forgetmap.capabilities.items import Item
+from forgetmap.answers.items import Item
+from forgetmap.base.errors import InputError
+from forgetmap.base.words import brief
 from forgetmap.capabilities.manifest import Manifest
-from forgetmap.errors import InputError
 from forgetmap.readers.captrack import to_item
-from forgetmap.readers.common import brief
 
 DATASET = "tri-fair-lab/captrack"
 COLUMNS = (

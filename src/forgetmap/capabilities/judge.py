@@ -24,12 +24,13 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from forgetmap.capabilities.items import Item, Value
+from forgetmap.answers.items import Item, Value
+from forgetmap.answers.text import optional
+from forgetmap.base.errors import InputError, WithheldError
+from forgetmap.base.http import Patience, RequestFailed
 from forgetmap.capabilities.judge_client import Endpoint, Reply
 from forgetmap.capabilities.judge_prompts import VERSION, Judgement, Question, Verdict, judgement
-from forgetmap.capabilities.scorers.text import check_lengths, optional
-from forgetmap.errors import InputError, WithheldError
-from forgetmap.http_client import Patience, RequestFailed
+from forgetmap.capabilities.scorers.scoring import check_lengths
 
 KEY_VARIABLE = "FORGETMAP_JUDGE_KEY"
 """Environment variable with the endpoint's key. It has a name of its own, so that a key meant for

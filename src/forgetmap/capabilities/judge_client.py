@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from forgetmap.http_client import AttemptFailed, Patience, RequestFailed, Response, post
+from forgetmap.base.http import AttemptFailed, Patience, RequestFailed, Response, post
 
 if TYPE_CHECKING:
     import httpx

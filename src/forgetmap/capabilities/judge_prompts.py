@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from forgetmap.capabilities.items import Item, Value
-from forgetmap.capabilities.scorers.text import EMPTY, optional, sentences
-from forgetmap.errors import InputError
+from forgetmap.answers.items import Item, Value
+from forgetmap.answers.text import optional, sentences
+from forgetmap.base.errors import InputError
+from forgetmap.capabilities.scorers.scoring import EMPTY
 
 VERSION = 1
 """Raised whenever a question is put in other words."""

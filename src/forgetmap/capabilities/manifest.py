@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from forgetmap.answers.items import Item
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import read_small
+from forgetmap.base.words import brief, nearest
+from forgetmap.base.yaml import line_of
 from forgetmap.capabilities import robustness, scorers
-from forgetmap.capabilities.items import Item
 from forgetmap.capabilities.judge_prompts import JUDGEMENTS
-from forgetmap.errors import InputError
-from forgetmap.files import read_small
-from forgetmap.readers.common import brief
-from forgetmap.yamlfile import line_of, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from forgetmap.capabilities.items import Value
+    from forgetmap.answers.items import Value
 
     Scorer = Callable[[Sequence[Item], Sequence[str]], dict[str, list[Value]]]
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forgetmap.capabilities.items import Item
-from forgetmap.errors import InputError
-from forgetmap.readers import ReadOptions, captrack, parquet
+from forgetmap.answers.items import Item
+from forgetmap.base.errors import InputError
+from forgetmap.base.words import some
+from forgetmap.readers import captrack, parquet
 from forgetmap.readers.captrack import Record
-from forgetmap.readers.common import some
-from forgetmap.samples import Samples
+from forgetmap.readers.framework import ReadOptions
+from forgetmap.samples.table import Samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from forgetmap.capabilities.items import Value
+from forgetmap.answers.items import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

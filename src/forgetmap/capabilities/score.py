@@ -15,16 +15,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from forgetmap.answers.items import Item, Value
+from forgetmap.base.errors import InputError, WithheldError
+from forgetmap.base.files import make_folder
+from forgetmap.base.words import brief, some
 from forgetmap.capabilities import robustness
-from forgetmap.capabilities.items import Item, Value
 from forgetmap.capabilities.manifest import ROBUSTNESS, Manifest, load_scorer
 from forgetmap.capabilities.responses import load_responses
 from forgetmap.capabilities.robustness import Outcome
-from forgetmap.errors import InputError, WithheldError
-from forgetmap.files import make_folder
 from forgetmap.readers.captrack import as_text
-from forgetmap.readers.common import brief, some
-from forgetmap.samples import Meta, Samples, content_hash
+from forgetmap.samples.identity import content_hash
+from forgetmap.samples.table import Meta, Samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -15,10 +15,12 @@ from decimal import Decimal
 from itertools import islice
 from typing import NamedTuple
 
-from forgetmap.capabilities.items import Item
-from forgetmap.capabilities.scorers import multiple_choice, numbers, short_answer
-from forgetmap.capabilities.scorers.text import after_cue, fold, last_boxed, looked_at
-from forgetmap.errors import InputError
+from forgetmap.answers.items import Item
+from forgetmap.answers.options import extract as extract_option
+from forgetmap.answers.options import read_options
+from forgetmap.answers.text import after_cue, fold, last_boxed, looked_at
+from forgetmap.base.errors import InputError
+from forgetmap.capabilities.scorers import numbers, short_answer
 from forgetmap.evaluate.questions import Question, Task
 
 SCORERS = ("exact", "number", "letter", "contains", "reasoning-gym", "letter-published")
@@ -172,8 +174,8 @@ def _read(task: Task, part: str, choices: Sequence[str]) -> str | None:
         found = numbers.extract(part)
         return found if found and _number(found) is not None else None
     if task.scorer == "letter":
-        options = multiple_choice.read_options(tuple(choices) or tuple(_LETTERS[:10]))
-        return multiple_choice.extract(part, options)
+        options = read_options(tuple(choices) or tuple(_LETTERS[:10]))
+        return extract_option(part, options)
     if task.scorer == "contains" or _is_direct(task):
         return part.strip(_WRAPPING)
     last_line = part.strip().rpartition("\n")[2]

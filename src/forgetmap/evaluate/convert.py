@@ -16,14 +16,14 @@ import json
 import shutil
 import tempfile
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from forgetmap.errors import InputError
-from forgetmap.readers.common import brief
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import file_hash
+from forgetmap.base.words import brief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -95,7 +95,7 @@ def convert_gguf(path: str | Path, out: str | Path, dtype: SaveType = "float32")
         >>> convert_gguf("missing.gguf", "model")
         Traceback (most recent call last):
         ...
-        forgetmap.errors.InputError: missing.gguf: no such file
+        forgetmap.base.errors.InputError: missing.gguf: no such file
     """
     path, out = Path(path), Path(out)
     if not path.is_file():
@@ -126,18 +126,6 @@ def convert_gguf(path: str | Path, out: str | Path, dtype: SaveType = "float32")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return out
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file, as hexadecimal digits."""
-    try:
-        with path.open("rb") as file:
-            digest = sha256()
-            while block := file.read(2**20):
-                digest.update(block)
-            return digest.hexdigest()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 def _open(path: Path) -> tuple[dict[str, Any], list[Any]]:

@@ -7,12 +7,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forgetmap.evaluate.convert import file_hash
+from forgetmap.base.files import file_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from forgetmap.samples import Samples
 
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
 _TOKENIZER = (
@@ -68,47 +67,3 @@ def _does_nothing(processor: Any) -> bool:
 
 def _joint(hashes: Mapping[str, str]) -> str:
     return sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def suspicions(before: Samples, after: Samples, *, flipped: bool = False) -> list[str]:
-    """What two runs reveal together that neither shows alone.
-
-    Different weights that gave the same numbers in every sample were most likely not both run
-    (a cache that goes by the name of a folder does this); equal weights under two names make a map
-    of nothing but noise.
-
-    Args:
-        before: The first run's results.
-        after: The second run's.
-        flipped: Whether an item turned right or wrong, so that the runs are known to differ.
-
-    Example:
-        >>> from forgetmap.samples import Meta, Samples
-        >>> def run(name, weights):
-        ...     row = {"model": name, "item": 1, "score": 1.0, "gold_probability": 0.5}
-        ...     return Samples.from_rows([row], Meta(settings={name: {"weights": weights}}))
-        >>> suspicions(run("a", "1234"), run("b", "1234"))
-        ['both models have the same weights (1234): only noise can differ']
-        >>> suspicions(run("a", "1234"), run("b", "5678"))
-        ['the weights differ but every sample is identical: was the second model really run?']
-    """
-    ours, theirs = (samples.settings.get("weights") for samples in (before, after))
-    if ours is None or theirs is None:
-        return []
-    if ours == theirs:
-        return [f"both models have the same weights ({ours}): only noise can differ"]
-    if not flipped and _content(before) == _content(after):
-        return [
-            "the weights differ but every sample is identical: was the second model really run?"
-        ]
-    return []
-
-
-def _content(samples: Samples) -> tuple[int, int]:
-    """The number of rows and a sum of their hashes: the same for the same rows in any order."""
-    columns = ["task", "item", "repeat", "metric", "score", "gold_probability", "response"]
-    count = total = 0
-    for batch in samples.to_batches(columns):
-        count += len(batch)
-        total += sum(map(hash, zip(*(batch[name].to_pylist() for name in columns), strict=True)))
-    return count, total

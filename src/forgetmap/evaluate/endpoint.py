@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
+from forgetmap.base.http import AttemptFailed, Patience, RequestFailed, Response, post
 from forgetmap.evaluate.models import Group, Reply, Running, extra_missing, plain_groups
-from forgetmap.http_client import AttemptFailed, Patience, RequestFailed, Response, post
 
 if TYPE_CHECKING:
     import httpx

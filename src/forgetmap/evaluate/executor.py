@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 from forgetmap.evaluate.models import Running, extra_missing, open_model
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from forgetmap.errors import InputError
-from forgetmap.evaluate.convert import SaveType, convert_gguf, file_hash
-from forgetmap.readers.common import read_json
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import file_hash
+from forgetmap.base.json import read_json
+from forgetmap.evaluate.convert import SaveType, convert_gguf
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def fetch_model(
         >>> fetch_model("gpt-5")
         Traceback (most recent call last):
         ...
-        forgetmap.errors.InputError: no model 'gpt-5' to fetch; known are smollm2, gemma3-270m
+        forgetmap.base.errors.InputError: no model 'gpt-5' to fetch; known are smollm2, gemma3-270m
     """
     if name not in MODELS:
         raise InputError(f"no model {name!r} to fetch; known are {', '.join(MODELS)}")

@@ -7,10 +7,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
+from forgetmap.base.words import brief
 from forgetmap.evaluate.describe import weights_hash
 from forgetmap.evaluate.models import Group, Reply, Running, extra_missing, plain_groups
-from forgetmap.readers.common import brief
 
 if TYPE_CHECKING:
     from forgetmap.evaluate.prompts import Prompt, Request

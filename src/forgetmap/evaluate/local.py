@@ -8,10 +8,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
+from forgetmap.base.words import brief
 from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
 from forgetmap.evaluate.models import BF16_WARNING, Group, Reply, Running, extra_missing
-from forgetmap.readers.common import brief
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -342,8 +342,8 @@ def _folder(name: str, owner: object) -> Path:
     """The folder a name means: itself, a converted GGUF file, or a snapshot of the hub."""
     path = Path(name)
     if path.is_file() and path.suffix == ".gguf":
+        from forgetmap.base.files import temporary_folder
         from forgetmap.evaluate.convert import convert_gguf
-        from forgetmap.files import temporary_folder
 
         return convert_gguf(path, temporary_folder(owner))
     if path.is_file():

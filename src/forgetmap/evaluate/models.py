@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 
 if TYPE_CHECKING:
     from forgetmap.evaluate.prompts import Request
@@ -94,7 +94,7 @@ def open_model(name: str, how: Running | None = None, *, chat: bool = False) -> 
         >>> open_model("no/such/folder")
         Traceback (most recent call last):
         ...
-        forgetmap.errors.InputError: no/such/folder: no such model folder
+        forgetmap.base.errors.InputError: no/such/folder: no such model folder
     """
     how = how or Running()
     if name.startswith(("http://", "https://")):

@@ -8,9 +8,9 @@ from functools import partial
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 from forgetmap.evaluate.questions import UNSCORED
-from forgetmap.samples import content_hash
+from forgetmap.samples.identity import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable

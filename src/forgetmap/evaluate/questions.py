@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from forgetmap.samples import content_hash
+from forgetmap.samples.identity import content_hash
 
 UNSCORED = "unscored"
 """Scorer of a task whose answers are written down for `forgetmap score`, not scored by the run."""

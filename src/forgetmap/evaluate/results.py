@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import file_hash, replacing, write_text
+from forgetmap.base.json import read_json
 from forgetmap.evaluate.answers import extract, is_right
-from forgetmap.evaluate.convert import file_hash
 from forgetmap.evaluate.prompts import Prompt, as_written
 from forgetmap.evaluate.questions import UNSCORED
-from forgetmap.files import replacing, write_text
+from forgetmap.map.task_maps import UNMAPPED
 from forgetmap.readers.captrack import ANSWER
-from forgetmap.readers.common import read_json
-from forgetmap.samples import Meta, Samples, content_hash, wording_hash
-from forgetmap.taskmap import UNMAPPED
+from forgetmap.samples.identity import content_hash, wording_hash
+from forgetmap.samples.table import Meta, Samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
+from forgetmap.base.words import some
 from forgetmap.evaluate.executor import Job, Work
 from forgetmap.evaluate.models import Running, open_model
 from forgetmap.evaluate.prompts import Asking, describe, is_scored, make_request
@@ -23,12 +24,12 @@ from forgetmap.evaluate.results import (
     write_results,
 )
 from forgetmap.evaluate.store import Store
-from forgetmap.readers.common import some
-from forgetmap.samples import Meta, content_hash
+from forgetmap.samples.identity import content_hash
+from forgetmap.samples.table import Meta
 
 if TYPE_CHECKING:
     from forgetmap.evaluate.models import Model
-    from forgetmap.samples import Samples
+    from forgetmap.samples.table import Samples
 
 Progress = Callable[[int, int], None]
 """Called with the answers that are there, and how many there will be."""
@@ -80,7 +81,7 @@ def evaluate(
         >>> evaluate("http://127.0.0.1:9/v1#m", Suite("none", "1"), "out")
         Traceback (most recent call last):
         ...
-        forgetmap.errors.InputError: the suite none holds no questions
+        forgetmap.base.errors.InputError: the suite none holds no questions
     """
     asking, out = asking or Asking(), Path(out)
     if limit is not None and limit < 1:
@@ -225,7 +226,7 @@ def _meta(
     store: Store,
     asked: Sequence[Asked],
 ) -> Meta:
-    from forgetmap import __version__
+    from forgetmap.base.version import __version__
 
     settings = {
         **describe(asking),

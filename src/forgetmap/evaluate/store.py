@@ -17,8 +17,8 @@ from zlib import crc32
 
 import orjson
 
-from forgetmap.errors import InputError
-from forgetmap.files import lines, make_folder
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import lines, make_folder
 
 if TYPE_CHECKING:
     from types import TracebackType

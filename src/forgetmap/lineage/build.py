@@ -6,15 +6,12 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forgetmap.cells import Plan
-from forgetmap.comparison import build_map, check_threshold
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 from forgetmap.lineage.lives import KINDS, NEVER, Lives, share
-from forgetmap.lineage.outcomes import Engine
 from forgetmap.lineage.pipeline import NUMBERS, Pipeline
 from forgetmap.lineage.result import (
     Comparison,
@@ -33,9 +30,13 @@ from forgetmap.lineage.result import (
     TracedItem,
     WorstStage,
 )
-from forgetmap.readers import ReadOptions, read
-from forgetmap.samples import THRESHOLD
-from forgetmap.taskmap import IGNORED, TaskMap
+from forgetmap.map.cells import Plan
+from forgetmap.map.comparison import build_map, check_threshold
+from forgetmap.map.task_maps import IGNORED, TaskMap
+from forgetmap.pairing.many_logs import Engine
+from forgetmap.readers.framework import ReadOptions
+from forgetmap.readers.registry import read
+from forgetmap.samples.table import THRESHOLD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,10 +44,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forgetmap.lineage.lives import Kind
-    from forgetmap.lineage.outcomes import ItemName, Outcomes
-    from forgetmap.logs import Identity
-    from forgetmap.map import ForgettingMap
-    from forgetmap.samples import Samples
+    from forgetmap.map.result import ForgettingMap
+    from forgetmap.pairing.logs import Identity
+    from forgetmap.pairing.many_logs import ItemName, Outcomes
+    from forgetmap.samples.table import Samples
 
     Ints = NDArray[np.int64]
 
@@ -59,33 +60,38 @@ _UNLISTED: tuple[Kind, ...] = ("kept", "never known")
 """Kinds whose items did not change; they are counted, and listed by --csv."""
 
 
-def lineage(
+class Traced(NamedTuple):
+    """A lineage, and what made it: the pages and tables of single items come from there."""
+
+    lineage: Lineage
+    builder: Builder
+
+
+def trace(
     pipeline: str | Path | Pipeline,
     *,
+    text: bool = False,
     task_map: str | Path | TaskMap | None = None,
     metric: Mapping[str, str] | str | None = None,
     threshold: float = THRESHOLD,
     margin: float = 0.02,
     identity: Identity = "content",
     columns: Mapping[str, str] | None = None,
-    csv: str | Path | None = None,
-    report: str | Path | None = None,
     draws: int = DRAWS,
     seed: int = 0,
     tick: Callable[[int], None] | None = None,
-) -> Lineage:
+) -> Traced:
     """Trace what was forgotten and gained across a pipeline of checkpoints.
 
     Args:
         pipeline: A pipeline file, or a Pipeline.
+        text: Also read prompts and answers, for pages that show single items.
         task_map: Categories of the tasks; by default the one that the pipeline names.
         metric: Metric for all tasks, or per task; by default the most lenient to format.
         threshold: Score from which an answer counts as correct.
         margin: Change of accuracy, and share forgotten, that would matter to you.
         identity: `content`, or `index` to pair by the harness's own ids.
         columns: For plain tables, what forgetmap needs -> the column's name.
-        csv: Write tables of everything, every item among them, to this folder.
-        report: Write one HTML page to look at and send around.
         draws: Bootstrap draws for each map.
         seed: Seed of the draws.
         tick: Called with the number of bytes just read.
@@ -98,11 +104,11 @@ def lineage(
         ...     rows = [f"q{i},{r}" for i, r in enumerate(right)]
         ...     _ = (folder / name).write_text("\\n".join(["question,correct", *rows]))
         ...     return str(folder / name)
-        >>> found = lineage(Pipeline.of({
+        >>> traced = trace(Pipeline.of({
         ...     "base": Checkpoint(log=log("base.csv", 1, 1, 1, 0)),
         ...     "sft": Checkpoint(log=log("sft.csv", 1, 0, 0, 0), parents="base"),
         ...     "rl": Checkpoint(log=log("rl.csv", 1, 0, 1, 0), parents="sft")}))
-        >>> {kind: n for kind, n in found.life_lines[0].counts.items() if n}
+        >>> {kind: n for kind, n in traced.lineage.life_lines[0].counts.items() if n}
         {'kept': 1, 'lost for good': 1, 'recovered': 1, 'never known': 1}
     """
     if not isinstance(pipeline, Pipeline):
@@ -110,28 +116,17 @@ def lineage(
     check_threshold(threshold)
     plan = Plan(margin=margin, draws=draws, seed=seed)
     plan.check(_MOST_DRAWS)
-    if csv is not None and Path(csv).exists() and not Path(csv).is_dir():
-        raise InputError(f"--csv {csv}: is a file; name a folder")
     asked = task_map if task_map is not None else pipeline.task_map
     categories = asked if isinstance(asked, TaskMap | None) else TaskMap.load(asked)
-    how = ReadOptions(
-        text=report is not None, columns=columns or {}, tick=tick or (lambda _bytes: None)
-    )
+    how = ReadOptions(text=text, columns=columns or {}, tick=tick or (lambda _bytes: None))
     samples = _read_all(pipeline, how)
     outcomes = Engine(samples, metric, threshold, identity).outcomes()
     if categories:
-        outcomes.apply(categories)
+        applied = categories.apply(outcomes.tasks)
+        outcomes.leave_out(applied.ignored, applied.options)
+        outcomes.engine.warnings += applied.warnings
     builder = Builder(pipeline, samples, outcomes, categories, plan, threshold)
-    result = builder.build()
-    if csv is not None:
-        from forgetmap.lineage.tables import write_tables
-
-        write_tables(result, builder, Path(csv))
-    if report is not None:
-        from forgetmap.lineage.page import write_page
-
-        write_page(result, builder, report)
-    return result
+    return Traced(builder.build(), builder)
 
 
 def _read_all(pipeline: Pipeline, how: ReadOptions) -> dict[str, Samples]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from scipy import special
 
-from forgetmap.map import Estimate
+from forgetmap.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

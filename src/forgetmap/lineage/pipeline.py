@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from forgetmap.errors import InputError
-from forgetmap.files import read_small
-from forgetmap.yamlfile import line_of, nearest
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import read_small
+from forgetmap.base.words import nearest
+from forgetmap.base.yaml import line_of
 
 if TYPE_CHECKING:
     Place = tuple[str | int, ...]

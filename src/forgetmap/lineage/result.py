@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-import forgetmap
-from forgetmap.files import write_text
+from forgetmap.base.files import write_text
+from forgetmap.base.model import parse_result
+from forgetmap.base.version import __version__
 from forgetmap.lineage.lives import Kind
-from forgetmap.map import Estimate, ForgettingMap, Headline, interval, parse_result
+from forgetmap.map.result import ForgettingMap, Headline
+from forgetmap.stats.estimate import Estimate, interval
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -229,7 +231,7 @@ class Lineage(_Model):
     """
 
     schema_version: int = LINEAGE_SCHEMA_VERSION
-    forgetmap_version: str = forgetmap.__version__
+    forgetmap_version: str = __version__
     root: str
     nodes: list[Node]
     comparisons: list[Comparison]

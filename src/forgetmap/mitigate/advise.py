@@ -17,11 +17,12 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-import forgetmap
+from forgetmap.base.version import __version__
+from forgetmap.base.words import clean, percent
 from forgetmap.capabilities.drift_result import Drift, GroupDrift
 from forgetmap.lineage.result import Lineage, WorstStage
-from forgetmap.map import Cell, ForgettingMap, interval, percent
-from forgetmap.terminal import clean
+from forgetmap.map.result import Cell, ForgettingMap
+from forgetmap.stats.estimate import interval
 
 Turn = Literal["trust", "form", "train", "watch"]
 TURNS: tuple[Turn, ...] = ("trust", "form", "train", "watch")
@@ -60,7 +61,7 @@ class AdviceList(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     schema_version: int = 1
-    forgetmap_version: str = forgetmap.__version__
+    forgetmap_version: str = __version__
     before: str
     after: str
     headline: str
@@ -197,6 +198,7 @@ def advise(evidence: Evidence) -> AdviceList:
         evidence: A map, and what else is known.
 
     Example:
+        >>> import forgetmap
         >>> found = advise(Evidence(forgetmap.demo()))
         >>> [one.rule for one in found.advice][:2]
         ['causes', 'replay']

@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from forgetmap.errors import InputError
-from forgetmap.files import open_binary
-from forgetmap.readers.common import brief, file_name, find_files, json_lines
-from forgetmap.samples import Meta, Samples, batches
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import find_files, open_binary
+from forgetmap.base.values import file_name
+from forgetmap.base.words import brief
+from forgetmap.readers.framework import json_lines
+from forgetmap.samples.table import Meta, Samples, batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from forgetmap.readers import ReadOptions
+    from forgetmap.readers.framework import ReadOptions
 
 _HEAD = re.compile(rb'\s*\{[^{}]*"accuracy"[^{}]*"total_count"')
 _NAME = re.compile(r"(?:(BFCL_v\d+)_|gorilla_openfunctions_v1_test_)?(.+)_score\.json$")

@@ -17,17 +17,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from forgetmap.capabilities.items import Item
-from forgetmap.errors import InputError
-from forgetmap.files import open_binary
-from forgetmap.readers.common import brief, file_name, find_files, parse_json, read_json
+from forgetmap.answers.items import Item
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import find_files, open_binary
+from forgetmap.base.json import parse_json, read_json
+from forgetmap.base.values import file_name
+from forgetmap.base.words import brief
+from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.table import NAMES, parquet_records, table_records
-from forgetmap.samples import Meta, Samples, batches, content_hash, wording_hash
+from forgetmap.samples.identity import content_hash, wording_hash
+from forgetmap.samples.table import Meta, Samples, batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from forgetmap.readers import ReadOptions
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".parquet", ".pq")
 ANSWER = "outputs"
@@ -96,27 +98,22 @@ def _columns(file: Path) -> set[str]:
             head = opened.read(2**16)
         known = {ANSWER, "gold", *NAMES["score"]} if head.lstrip()[:1] in (b"[", b"{") else set()
         return {name for name in known if f'"{name}"'.encode() in head}
-    from forgetmap.readers import ReadOptions
-
     return set(next((record for _, record in _rows(file, ReadOptions(), [])), {}))
 
 
 def read(path: Path, how: ReadOptions) -> Samples:
     """Read the answers as samples that are yet to be scored."""
-    from forgetmap.capabilities.manifest import Manifest
-
     meta = Meta(harness="captrack")
-    names = Manifest.load("captrack")
-    rows = (_sample(record, names, how) for record in records(path, how, meta.warnings))
+    rows = (_sample(record, how) for record in records(path, how, meta.warnings))
     return Samples.collect(batches(rows), meta)
 
 
-def _sample(record: Record, names: Any, how: ReadOptions) -> dict[str, Any]:
+def _sample(record: Record, how: ReadOptions) -> dict[str, Any]:
     item = record.item
     sample: dict[str, Any] = {
         "model": record.model,
         "run": record.run,
-        "task": names.task(item.task) or item.task,
+        "task": item.task,
         "item": record.content,
         "item_ref": item.ref,
         "repeat": record.repeat,
@@ -142,7 +139,7 @@ def records(path: Path, how: ReadOptions, warnings: list[str]) -> Iterator[Recor
 
     Example:
         >>> import tempfile
-        >>> from forgetmap.readers import ReadOptions
+        >>> from forgetmap.readers.framework import ReadOptions
         >>> folder = Path(tempfile.mkdtemp()) / "tiny"
         >>> folder.mkdir()
         >>> row = '{"id": 7, "prompt": "2+2?", "gold": "4", "outputs": "Answer: 4"}'

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forgetmap.errors import InputError
-from forgetmap.files import open_binary
-from forgetmap.readers.common import brief, file_name, find_files, read_json
-from forgetmap.samples import Meta, Samples, batches
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import find_files, open_binary
+from forgetmap.base.json import read_json
+from forgetmap.base.values import file_name
+from forgetmap.base.words import brief
+from forgetmap.samples.table import Meta, Samples, batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from forgetmap.readers import ReadOptions
+    from forgetmap.readers.framework import ReadOptions
 
 _SUFFIX = "eval_results.json"
 _STATUSES = {

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 from forgetmap.readers import parquet
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forgetmap.readers import ReadOptions
-    from forgetmap.samples import Samples
+    from forgetmap.readers.framework import ReadOptions
+    from forgetmap.samples.table import Samples
 
 _ANSWERS, _SAMPLES, _MANIFEST = "answers.jsonl", "samples.parquet", "manifest.json"
 

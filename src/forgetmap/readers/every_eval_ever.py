@@ -19,24 +19,19 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from forgetmap.errors import InputError
-from forgetmap.files import open_binary, replacing
-from forgetmap.readers.common import (
-    brief,
-    file_name,
-    find_files,
-    first_record,
-    json_lines,
-    number,
-    parse_json,
-    read_json,
-)
-from forgetmap.samples import STATUSES, Meta, Samples, batches, content_hash
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import find_files, open_binary, replacing
+from forgetmap.base.json import first_record, parse_json, read_json
+from forgetmap.base.values import file_name, number
+from forgetmap.base.words import brief
+from forgetmap.readers.framework import json_lines
+from forgetmap.samples.identity import content_hash
+from forgetmap.samples.table import STATUSES, Meta, Samples, batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forgetmap.readers import ReadOptions
+    from forgetmap.readers.framework import ReadOptions
 
 SCHEMA_VERSION = "0.3.0"
 """What is written, and the newest minor version known."""

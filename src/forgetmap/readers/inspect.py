@@ -9,17 +9,19 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from forgetmap.errors import InputError
-from forgetmap.files import open_binary
-from forgetmap.readers.common import Run, file_name, find_files, number, number_repeats
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import find_files, open_binary
+from forgetmap.base.values import file_name, number
+from forgetmap.readers.framework import Run, number_repeats
 from forgetmap.readers.inspect_archive import naming, read_header, read_samples
-from forgetmap.samples import Meta, Samples, batches, content_hash, wording_hash
+from forgetmap.samples.identity import content_hash, wording_hash
+from forgetmap.samples.table import Meta, Samples, batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from forgetmap.readers import ReadOptions
+    from forgetmap.readers.framework import ReadOptions
 
 LOG_VERSION = 2
 _MOST_EPOCHS = 10_000

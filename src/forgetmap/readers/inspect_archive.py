@@ -18,15 +18,17 @@ import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from forgetmap.errors import InputError
-from forgetmap.files import open_binary
-from forgetmap.readers.common import brief, file_name, parse_json, read_json
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import open_binary
+from forgetmap.base.json import parse_json, read_json
+from forgetmap.base.values import file_name
+from forgetmap.base.words import brief
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from forgetmap.readers import ReadOptions
+    from forgetmap.readers.framework import ReadOptions
 
 MAX_ENTRIES = 2_000_000
 MAX_ENTRY_BYTES = 256 * 2**20

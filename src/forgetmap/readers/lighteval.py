@@ -15,30 +15,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from forgetmap.errors import InputError
-from forgetmap.readers.common import (
-    STAMP,
-    Run,
-    brief,
-    file_name,
-    find_files,
-    number_repeats,
-    read_json,
-)
-from forgetmap.samples import (
-    SCHEMA,
-    THRESHOLD,
-    Meta,
-    Samples,
-    content_hash,
-    wording_hash,
-)
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import find_files
+from forgetmap.base.json import read_json
+from forgetmap.base.values import file_name
+from forgetmap.base.words import brief
+from forgetmap.readers.framework import STAMP, Run, number_repeats
+from forgetmap.samples.identity import content_hash, wording_hash
+from forgetmap.samples.table import SCHEMA, THRESHOLD, Meta, Samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from forgetmap.readers import ReadOptions
+    from forgetmap.readers.framework import ReadOptions
 
 _MALFORMED = (ValueError, TypeError, LookupError, AttributeError)
 

@@ -17,36 +17,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from forgetmap.errors import InputError
-from forgetmap.readers.common import (
-    STAMP,
-    Run,
-    brief,
-    file_name,
-    find_files,
-    first_record,
-    json_lines,
-    number,
-    number_repeats,
-    read_json,
-)
-from forgetmap.samples import (
-    BATCH_ROWS,
-    SCHEMA,
-    TEXT_COLUMNS,
-    Meta,
-    Samples,
-    complete,
-    content_hash,
-    storable,
-    wording_hash,
-)
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import find_files
+from forgetmap.base.json import first_record, read_json
+from forgetmap.base.values import file_name, number, storable
+from forgetmap.base.words import brief
+from forgetmap.readers.framework import STAMP, Run, json_lines, number_repeats
+from forgetmap.samples.identity import content_hash, wording_hash
+from forgetmap.samples.table import BATCH_ROWS, SCHEMA, TEXT_COLUMNS, Meta, Samples, complete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from forgetmap.readers import ReadOptions
+    from forgetmap.readers.framework import ReadOptions
 
 _FIELDS = {
     *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),

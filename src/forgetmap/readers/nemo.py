@@ -9,25 +9,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from forgetmap.errors import InputError
-from forgetmap.files import open_binary
-from forgetmap.readers.common import (
-    brief,
-    file_name,
-    find_files,
-    json_lines,
-    note_settings,
-    number,
-    read_json,
-    some,
-)
-from forgetmap.samples import Meta, Samples, batches
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import find_files, open_binary
+from forgetmap.base.json import read_json
+from forgetmap.base.values import file_name, number
+from forgetmap.base.words import brief, some
+from forgetmap.readers.framework import json_lines, note_settings
+from forgetmap.samples.table import Meta, Samples, batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from forgetmap.readers import ReadOptions
+    from forgetmap.readers.framework import ReadOptions
 
 _HEAD = re.compile(rb'\s*\{\s*"run_id"\s*:\s*"eval-')
 _GENERATION = ("temperature", "max_tokens", "top_p", "seed")

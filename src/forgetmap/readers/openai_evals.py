@@ -10,25 +10,19 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from forgetmap.errors import InputError
-from forgetmap.files import open_binary
-from forgetmap.readers.common import (
-    Run,
-    brief,
-    file_name,
-    find_files,
-    json_lines,
-    note_settings,
-    number,
-    number_repeats,
-)
-from forgetmap.samples import Meta, Samples, batches, content_hash
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import find_files, open_binary
+from forgetmap.base.values import file_name, number
+from forgetmap.base.words import brief
+from forgetmap.readers.framework import Run, json_lines, note_settings, number_repeats
+from forgetmap.samples.identity import content_hash
+from forgetmap.samples.table import Meta, Samples, batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from forgetmap.readers import ReadOptions
+    from forgetmap.readers.framework import ReadOptions
 
 _HEAD = re.compile(rb'\s*\{\s*"spec"\s*:\s*\{[^{}]*"(?:completion_fns|eval_name|base_eval)"')
 _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError)

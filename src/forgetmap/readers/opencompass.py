@@ -11,25 +11,20 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from forgetmap.errors import InputError
-from forgetmap.files import open_binary
-from forgetmap.readers.common import (
-    Run,
-    brief,
-    file_name,
-    find_files,
-    number,
-    number_repeats,
-    read_json,
-    some,
-)
-from forgetmap.samples import Meta, Samples, batches, content_hash
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import find_files, open_binary
+from forgetmap.base.json import read_json
+from forgetmap.base.values import file_name, number
+from forgetmap.base.words import brief, some
+from forgetmap.readers.framework import Run, number_repeats
+from forgetmap.samples.identity import content_hash
+from forgetmap.samples.table import Meta, Samples, batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from forgetmap.readers import ReadOptions
+    from forgetmap.readers.framework import ReadOptions
 
 CORRECT = ("correct", "is_correct", "cascade_correct")
 """Where the evaluators say whether an answer was right, in order of preference."""

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from forgetmap.errors import InputError
-from forgetmap.samples import SCHEMA, Samples, parquet_schema
+from forgetmap.base.errors import InputError
+from forgetmap.samples.table import SCHEMA, Samples, parquet_schema
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forgetmap.readers import ReadOptions
+    from forgetmap.readers.framework import ReadOptions
 
 _BOUNDS = {
     "score": (-sys.float_info.max, sys.float_info.max),

@@ -11,23 +11,20 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from forgetmap.errors import InputError
-from forgetmap.files import open_binary
-from forgetmap.readers.common import (
-    brief,
-    file_name,
-    first_record,
-    json_lines,
-    number,
-    read_json,
-)
-from forgetmap.samples import Meta, Samples, batches, content_hash
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import open_binary
+from forgetmap.base.json import first_record, read_json
+from forgetmap.base.values import file_name, number
+from forgetmap.base.words import brief
+from forgetmap.readers.framework import json_lines
+from forgetmap.samples.identity import content_hash
+from forgetmap.samples.table import Meta, Samples, batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from forgetmap.readers import ReadOptions
+    from forgetmap.readers.framework import ReadOptions
 
 _HEAD = re.compile(
     rb'\s*\{\s*(?:"evalId"\s*:\s*(?:"[^"]*"|null)\s*,\s*)?'

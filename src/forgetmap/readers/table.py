@@ -13,23 +13,20 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from forgetmap.errors import InputError
-from forgetmap.files import MAX_LINE_BYTES, lines
-from forgetmap.readers.common import brief, file_name, json_lines, number, parse_json
-from forgetmap.samples import (
-    Meta,
-    Samples,
-    batches,
-    content_hash,
-    parquet_schema,
-    wording_hash,
-)
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import MAX_LINE_BYTES, lines
+from forgetmap.base.json import parse_json
+from forgetmap.base.values import file_name, number
+from forgetmap.base.words import brief
+from forgetmap.readers.framework import json_lines
+from forgetmap.samples.identity import content_hash, wording_hash
+from forgetmap.samples.table import Meta, Samples, batches, parquet_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from forgetmap.readers import ReadOptions
+    from forgetmap.readers.framework import ReadOptions
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 

@@ -9,25 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from forgetmap.errors import InputError
-from forgetmap.readers.common import (
-    brief,
-    file_name,
-    find_files,
-    first_record,
-    json_lines,
-    note_settings,
-    number,
-    read_json,
-    some,
-)
-from forgetmap.samples import Meta, Samples, batches, content_hash
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import find_files
+from forgetmap.base.json import first_record, read_json
+from forgetmap.base.values import file_name, number
+from forgetmap.base.words import brief, some
+from forgetmap.readers.framework import json_lines, note_settings
+from forgetmap.samples.identity import content_hash
+from forgetmap.samples.table import Meta, Samples, batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from forgetmap.readers import ReadOptions
+    from forgetmap.readers.framework import ReadOptions
 
 _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 

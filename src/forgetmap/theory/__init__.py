@@ -38,15 +38,8 @@ if TYPE_CHECKING:
         replay_answer,
         temperature_answer,
     )
-    from forgetmap.theory.budget import (
-        sft_forecast,
-        sft_rate,
-        sft_steps_until,
-    )
-    from forgetmap.theory.chen import (
-        ChenRun,
-        chen_simulation,
-    )
+    from forgetmap.theory.budget import sft_forecast, sft_rate, sft_steps_until
+    from forgetmap.theory.chen import ChenRun, chen_simulation
     from forgetmap.theory.divergence import mixture_kl
     from forgetmap.theory.drift import (
         Gates,
@@ -92,10 +85,7 @@ if TYPE_CHECKING:
         fisher_lower_bound,
         fisher_orthogonal,
     )
-    from forgetmap.theory.logprobs import (
-        LogProbs,
-        read_logprobs,
-    )
+    from forgetmap.theory.logprobs import LogProbs, read_logprobs
     from forgetmap.theory.oapl import (
         kl_temperature,
         max_strength,

@@ -14,9 +14,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import orjson
 
-from forgetmap.errors import InputError
-from forgetmap.map import percent
-from forgetmap.terminal import WIDTH
+from forgetmap.base.errors import InputError
+from forgetmap.base.words import WIDTH, percent
 from forgetmap.theory.arguments import Floats, positive, share, target_share, whole
 from forgetmap.theory.budget import sft_forecast, sft_rate, sft_steps_until
 from forgetmap.theory.drift import Joint, drift_bound, joint_forward_flow, joint_reverse_flow

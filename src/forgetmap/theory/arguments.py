@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ def numbers(name: str, value: ArrayLike) -> Floats:
         >>> numbers("t", float("nan"))
         Traceback (most recent call last):
         ...
-        forgetmap.errors.InputError: t: NaN is not a number; leave it out or find where it came from
+        forgetmap.base.errors.InputError: t: NaN is not a number; ...
     """
     try:
         found = np.asarray(value, dtype=np.float64)

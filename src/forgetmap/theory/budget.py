@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 from forgetmap.theory.arguments import Floats, not_negative, positive, share
 from forgetmap.theory.forward import (
     replay_clock,

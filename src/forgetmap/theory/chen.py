@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 from forgetmap.theory.arguments import Floats, positive, whole
 
 OLD_TARGET = (0.75, -3.0, 1.0)

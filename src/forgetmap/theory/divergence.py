@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_expit, logit
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 from forgetmap.theory.arguments import Floats, gridded, target_share
 from forgetmap.theory.numeric import normal_mean
 

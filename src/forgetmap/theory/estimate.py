@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, logit, logsumexp, ndtri, rel_entr
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 from forgetmap.theory.arguments import Floats, finite, share
 from forgetmap.theory.numeric import bisect
 from forgetmap.theory.overlap import log_sech

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit, wrightomega
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 from forgetmap.theory.arguments import (
     Floats,
     finite,

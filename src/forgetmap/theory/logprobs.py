@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from forgetmap.errors import InputError
-from forgetmap.readers import ReadOptions
-from forgetmap.readers.common import brief, json_lines
-from forgetmap.samples import parquet_schema
+from forgetmap.base.errors import InputError
+from forgetmap.base.words import brief
+from forgetmap.readers.framework import ReadOptions, json_lines
+from forgetmap.samples.table import parquet_schema
 from forgetmap.theory.arguments import Floats
 
 if TYPE_CHECKING:

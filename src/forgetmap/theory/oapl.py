@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, logit
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 from forgetmap.theory.arguments import Floats, finite, overlapping, positive, share, whole
 from forgetmap.theory.numeric import bisect, normal_mean
 from forgetmap.theory.overlap import bc, responsibility

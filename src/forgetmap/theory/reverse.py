@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, logit
 
-from forgetmap.theory.arguments import (
-    Floats,
-    finite,
-    not_negative,
-    numbers,
-    share,
-    target_share,
-)
+from forgetmap.theory.arguments import Floats, finite, not_negative, numbers, share, target_share
 from forgetmap.theory.divergence import (
     checked_separation,
     logit_or_end,

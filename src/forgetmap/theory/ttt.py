@@ -11,15 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit, logsumexp
 
-from forgetmap.errors import InputError
-from forgetmap.theory.arguments import (
-    Floats,
-    finite,
-    not_negative,
-    overlapping,
-    positive,
-    share,
-)
+from forgetmap.base.errors import InputError
+from forgetmap.theory.arguments import Floats, finite, not_negative, overlapping, positive, share
 from forgetmap.theory.numeric import bisect, normal_mean
 from forgetmap.theory.overlap import bc, eps_new, responsibility
 

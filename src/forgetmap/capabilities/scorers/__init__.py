@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
-from forgetmap.capabilities.items import Item, Value
-from forgetmap.errors import InputError
+from forgetmap.answers.items import Item, Value
+from forgetmap.base.errors import InputError
 
 SCORERS: dict[str, str] = {
     name: f"{__name__}.{name}"

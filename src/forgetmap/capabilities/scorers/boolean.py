@@ -5,16 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from forgetmap.capabilities.items import Item, Value
-from forgetmap.capabilities.scorers.text import (
-    NO_ANSWER,
-    after_cue,
-    fold,
-    last_boxed,
-    right_or_wrong,
-    score_each,
-    sentences,
-)
+from forgetmap.answers.items import Item, Value
+from forgetmap.answers.text import after_cue, fold, last_boxed, sentences
+from forgetmap.capabilities.scorers.scoring import NO_ANSWER, right_or_wrong, score_each
 
 METRICS = ("accuracy",)
 FIELDS = ("gold",)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from forgetmap.capabilities.items import Item, Value
-from forgetmap.capabilities.scorers.text import fold, score_each, words
+from forgetmap.answers.items import Item, Value
+from forgetmap.answers.text import fold, words
+from forgetmap.capabilities.scorers.scoring import score_each
 
 METRICS = ("precision", "recall", "f1", "format", "out_of_context")
 FIELDS = ("gold",)

@@ -8,9 +8,10 @@ import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 
-from forgetmap.capabilities.items import Item, Value
+from forgetmap.answers.items import Item, Value
+from forgetmap.answers.text import looked_at
 from forgetmap.capabilities.scorers.sandbox import Program, run_all
-from forgetmap.capabilities.scorers.text import EMPTY, NO_ANSWER, check_lengths, looked_at
+from forgetmap.capabilities.scorers.scoring import EMPTY, NO_ANSWER, check_lengths
 
 METRICS = ("accuracy", "tests_passed")
 FIELDS = ("gold",)

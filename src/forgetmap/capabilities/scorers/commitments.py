@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from forgetmap.capabilities.items import Item, Value
+from forgetmap.answers.items import Item, Value
+from forgetmap.answers.shape import shape
+from forgetmap.answers.text import fold, normal, words
 from forgetmap.capabilities.scorers.constraints import (
     Check,
     all_capitals,
@@ -19,9 +21,8 @@ from forgetmap.capabilities.scorers.constraints import (
     detect_language,
     json_only,
 )
-from forgetmap.capabilities.scorers.style import shape
+from forgetmap.capabilities.scorers.scoring import score_each
 from forgetmap.capabilities.scorers.table_format import find_table
-from forgetmap.capabilities.scorers.text import fold, normal, score_each, words
 
 METRICS = ("all_kept", "kept")
 FIELDS = ("meta.commitments",)

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from forgetmap.capabilities.scorers.text import fold, optional, sentences, words
+from forgetmap.answers.text import fold, optional, sentences, words
 
 Check = Callable[[str], bool]
 Arguments = Mapping[str, Any]

@@ -6,16 +6,9 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from forgetmap.capabilities.items import Item, Value
-from forgetmap.capabilities.scorers.text import (
-    NO_ANSWER,
-    NOT_ASKED,
-    after_cue,
-    normal,
-    optional,
-    right_or_wrong,
-    score_each,
-)
+from forgetmap.answers.items import Item, Value
+from forgetmap.answers.text import after_cue, normal, optional
+from forgetmap.capabilities.scorers.scoring import NO_ANSWER, NOT_ASKED, right_or_wrong, score_each
 
 METRICS = ("span_found", "quotes_found", "support_recall")
 FIELDS = ("context",)

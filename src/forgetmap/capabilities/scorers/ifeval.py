@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from forgetmap.capabilities.items import Item, Value
+from forgetmap.answers.items import Item, Value
 from forgetmap.capabilities.scorers.constraints import Check, bind
-from forgetmap.capabilities.scorers.text import NOT_ASKED, score_each
+from forgetmap.capabilities.scorers.scoring import NOT_ASKED, score_each
 
 FAMILIES = (
     *("keywords", "language", "length_constraints", "detectable_content", "detectable_format"),

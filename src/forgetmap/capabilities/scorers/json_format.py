@@ -11,16 +11,10 @@ from typing import Any
 
 import orjson
 
-from forgetmap.capabilities.items import Item, Value
+from forgetmap.answers.items import Item, Value
+from forgetmap.answers.text import normal, optional
 from forgetmap.capabilities.scorers import numbers
-from forgetmap.capabilities.scorers.text import (
-    NO_ANSWER,
-    NOT_ASKED,
-    normal,
-    optional,
-    right_or_wrong,
-    score_each,
-)
+from forgetmap.capabilities.scorers.scoring import NO_ANSWER, NOT_ASKED, right_or_wrong, score_each
 
 METRICS = ("strict", "recoverable", "schema", "content")
 FIELDS = ("schema",)

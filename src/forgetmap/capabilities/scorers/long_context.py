@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from forgetmap.capabilities.items import Item, Value
-from forgetmap.capabilities.scorers.text import score_each, tokens
+from forgetmap.answers.items import Item, Value
+from forgetmap.answers.text import tokens
+from forgetmap.capabilities.scorers.scoring import score_each
 
 METRICS = ("exact", "recall")
 FIELDS = ("gold",)

@@ -19,18 +19,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from forgetmap.capabilities.items import Item, Value
-from forgetmap.capabilities.scorers.text import (
-    EMPTY,
-    NO_ANSWER,
-    after_cue,
-    check_lengths,
-    last_boxed,
-    looked_at,
-    optional,
-    right_or_wrong,
-)
-from forgetmap.errors import InputError
+from forgetmap.answers.items import Item, Value
+from forgetmap.answers.text import after_cue, last_boxed, looked_at, optional
+from forgetmap.base.errors import InputError
+from forgetmap.capabilities.scorers.scoring import EMPTY, NO_ANSWER, check_lengths, right_or_wrong
 
 METRICS = ("accuracy",)
 FIELDS = ("gold",)

@@ -13,16 +13,10 @@ from decimal import Decimal, InvalidOperation
 from functools import cache
 from typing import NamedTuple
 
-from forgetmap.capabilities.items import Item, Value
+from forgetmap.answers.items import Item, Value
+from forgetmap.answers.text import after_cue, last_boxed, optional
 from forgetmap.capabilities.scorers.constraints import detect_language
-from forgetmap.capabilities.scorers.text import (
-    NO_ANSWER,
-    after_cue,
-    last_boxed,
-    optional,
-    right_or_wrong,
-    score_each,
-)
+from forgetmap.capabilities.scorers.scoring import NO_ANSWER, right_or_wrong, score_each
 
 METRICS = ("accuracy",)
 FIELDS = ("gold",)

@@ -28,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 
 CPU_SECONDS = 5
 WALL_SECONDS = 30.0

@@ -8,17 +8,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from forgetmap.capabilities.items import Item, Value
+from forgetmap.answers.items import Item, Value
+from forgetmap.answers.text import after_cue, fold, normal, sentences, tokens
 from forgetmap.capabilities.scorers import boolean
-from forgetmap.capabilities.scorers.text import (
-    after_cue,
-    fold,
-    normal,
-    right_or_wrong,
-    score_each,
-    sentences,
-    tokens,
-)
+from forgetmap.capabilities.scorers.scoring import right_or_wrong, score_each
 
 METRICS = ("accuracy", "exact", "f1", "denied")
 FIELDS = ("gold",)

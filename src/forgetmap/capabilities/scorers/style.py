@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
-from typing import Any, NamedTuple
 
-from forgetmap.capabilities.items import Item, Value
-from forgetmap.capabilities.scorers.text import EMPTY, fold, optional, score_each, sentences, words
+from forgetmap.answers.items import Item, Value
+from forgetmap.answers.shape import shape
+from forgetmap.answers.text import fold, optional, sentences, words
+from forgetmap.capabilities.scorers.scoring import EMPTY, score_each
 
 METRICS = (
     *("words", "sentences", "words_per_sentence", "hedges", "directness"),
@@ -68,26 +68,10 @@ _PREAMBLE = re.compile(
     r"there (?:are|is) (?:many|several|various|a number)|to answer|in order to answer|"
     r"before (?:i|we|answering)|first,|this is a (?:complex|difficult|good|great))"
 )
-_MARKUP = re.compile(
-    r"^[ \t>]{0,20}(?:[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|```|~~~|=|-)|\|[ \t]{0,20}:?-",
-    re.MULTILINE,
-)
-"""Without any of these a text has neither list, table, heading nor fence, and is not parsed."""
 _MAY_BE_EMOJI = re.compile(
     "[0-9#*]?[\xa9\xae\u200d\u203c-\u303f\u3297\u3299\ufe0f\U0001f000-\U000fffff]+"
 )
 """All that emoji are made of, with what may stand before a key cap; the rest is not looked at."""
-_MOST_MARKDOWN = 50_000
-"""Characters that are parsed as Markdown."""
-
-
-class Shape(NamedTuple):
-    """How many blocks of each kind a text has, as Markdown."""
-
-    lists: int
-    tables: int
-    headings: int
-    code: int
 
 
 def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
@@ -134,30 +118,6 @@ def count_hedges(folded: str, said: Sequence[str]) -> int:
     """
     single = sum(word.lower() in HEDGES for word in said)
     return single + sum(folded.count(phrase) for phrase in HEDGING_PHRASES)
-
-
-def shape(text: str) -> Shape:
-    """Count the lists, tables, headings and code blocks of a text.
-
-    Example:
-        >>> shape("# Title\\n\\n- a\\n- b\\n\\n|a|b|\\n|-|-|\\n|1|2|\\n\\nNo | table - no list.")
-        Shape(lists=1, tables=1, headings=1, code=0)
-    """
-    if not _MARKUP.search(text):
-        return Shape(0, 0, 0, 0)
-    kinds = [token.type for token in _markdown().parse(text[:_MOST_MARKDOWN])]
-    return Shape(
-        kinds.count("bullet_list_open") + kinds.count("ordered_list_open"),
-        kinds.count("table_open"),
-        kinds.count("heading_open"),
-        kinds.count("fence"),
-    )
-
-
-@cache
-def _markdown() -> Any:
-    parser = optional("markdown_it").MarkdownIt("commonmark")
-    return parser.enable("table").disable("inline")
 
 
 def count_emoji(text: str) -> int:

@@ -6,15 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from forgetmap.capabilities.items import Item, Value
+from forgetmap.answers.items import Item, Value
+from forgetmap.answers.text import normal
 from forgetmap.capabilities.scorers.json_format import same
-from forgetmap.capabilities.scorers.text import (
-    NO_ANSWER,
-    NOT_ASKED,
-    normal,
-    right_or_wrong,
-    score_each,
-)
+from forgetmap.capabilities.scorers.scoring import NO_ANSWER, NOT_ASKED, right_or_wrong, score_each
 
 METRICS = ("strict", "recoverable", "schema", "content")
 FIELDS = ("meta.columns",)

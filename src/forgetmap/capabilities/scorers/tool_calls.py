@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from forgetmap.capabilities.items import Item, Value
-from forgetmap.capabilities.scorers.text import NOT_ASKED, score_each
+from forgetmap.answers.items import Item, Value
+from forgetmap.capabilities.scorers.scoring import NOT_ASKED, score_each
 
 METRICS = ("exact", "name_f1", "argument_f1", "spurious", "abstention")
 FIELDS = ("gold",)

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import orjson
 
-from forgetmap.capabilities.items import Item
+from forgetmap.answers.items import Item
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import replacing
 from forgetmap.capabilities.suite import (
     defaults,
     instructions,
@@ -26,8 +28,6 @@ from forgetmap.capabilities.suite import (
     shift,
 )
 from forgetmap.capabilities.suite.common import Maker
-from forgetmap.errors import InputError
-from forgetmap.files import replacing
 
 MAKERS: dict[str, dict[str, Maker]] = {
     "C1": {

@@ -7,8 +7,8 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from forgetmap.capabilities.items import Item
-from forgetmap.errors import InputError
+from forgetmap.answers.items import Item
+from forgetmap.base.errors import InputError
 
 Maker = Callable[[random.Random, int], list[Item]]
 """Makes so many different items of one task; task and ref are filled in later."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 
-from forgetmap.capabilities.items import Item
+from forgetmap.answers.items import Item
 from forgetmap.capabilities.suite.common import combinations, draft
 
 _CRIMES = (

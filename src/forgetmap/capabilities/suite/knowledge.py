@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from forgetmap.capabilities.items import Item
+from forgetmap.answers.items import Item
 from forgetmap.capabilities.suite.common import distinct, draft, invert, lettered, options, spread
 
 SYMBOLS = {

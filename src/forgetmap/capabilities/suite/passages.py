@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-from forgetmap.capabilities.items import Item
+from forgetmap.answers.items import Item
 from forgetmap.capabilities.suite.common import (
     COLOURS,
     DAYS,

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from forgetmap.capabilities.items import Item
+from forgetmap.answers.items import Item
 from forgetmap.capabilities.suite.common import (
     COLOURS,
     NAMES,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 
-from forgetmap.capabilities.items import Item
+from forgetmap.answers.items import Item
 from forgetmap.capabilities.suite.common import NAMES, distinct, draft, lettered, options, spread
 from forgetmap.capabilities.suite.knowledge import END_WITH_NUMBER
 

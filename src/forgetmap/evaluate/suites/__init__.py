@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 from forgetmap.evaluate.questions import Suite
 
 NAMES = (

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from forgetmap.answers.items import Item
 from forgetmap.capabilities import hub, suite
-from forgetmap.capabilities.items import Item
 from forgetmap.capabilities.manifest import Manifest
 from forgetmap.evaluate.questions import UNSCORED, Question, Suite, Task
 from forgetmap.evaluate.suites.common import digest

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
 from forgetmap.evaluate.questions import Question, Task
-from forgetmap.samples import content_hash
+from forgetmap.samples.identity import content_hash
 
 OPTIONS = 4
 EXAMPLES = 5

@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
+from forgetmap.base.words import brief
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.evaluate.suites.common import EXAMPLES, digest, needed
-from forgetmap.readers.common import brief
-from forgetmap.samples import content_hash
+from forgetmap.samples.identity import content_hash
 
 
 def load(argument: str) -> Suite:

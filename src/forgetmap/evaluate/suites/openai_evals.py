@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
+from forgetmap.base.json import parse_json
+from forgetmap.base.words import brief
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.evaluate.suites.common import warn_left_out
-from forgetmap.readers.common import brief, parse_json
-from forgetmap.samples import content_hash
+from forgetmap.samples.identity import content_hash
 
 VARIABLE = "FORGETMAP_EVALS_WHEEL"
 _DATA = "evals/registry/data/"

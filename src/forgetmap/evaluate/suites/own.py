@@ -11,13 +11,14 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import lines, open_binary
+from forgetmap.base.json import parse_json
+from forgetmap.base.words import brief, some
 from forgetmap.evaluate.answers import SCORERS
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.evaluate.suites.common import digest
-from forgetmap.files import lines, open_binary
-from forgetmap.readers.common import brief, parse_json, some
-from forgetmap.samples import content_hash
+from forgetmap.samples.identity import content_hash
 
 _FIELDS = frozenset(
     (

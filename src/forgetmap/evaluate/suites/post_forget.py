@@ -24,14 +24,15 @@ import pyarrow.parquet as pq
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import lines
+from forgetmap.base.json import parse_json
+from forgetmap.base.words import brief
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.evaluate.suites.common import needed, warn_left_out
 from forgetmap.evaluate.suites.openai_evals import split_options
-from forgetmap.files import lines
-from forgetmap.readers.common import brief, parse_json
-from forgetmap.samples import content_hash
-from forgetmap.taskmap import IGNORED, TaskMap
+from forgetmap.map.task_maps import IGNORED, TaskMap
+from forgetmap.samples.identity import content_hash
 
 FOLDER = "FORGETMAP_POST_FORGET"
 """Environment variable: a folder with copies of the data sets."""

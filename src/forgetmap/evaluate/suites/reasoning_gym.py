@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
-from forgetmap.errors import InputError
+from forgetmap.base.errors import InputError
+from forgetmap.base.words import brief
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.evaluate.suites.common import digest, needed
-from forgetmap.readers.common import brief
 
 PREFIX = "gym_"
 _INSTRUCTION = "Solve the problem. Give the final answer between <answer> and </answer>."

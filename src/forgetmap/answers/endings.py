@@ -1,0 +1,71 @@
+"""How a text ends: cut off in the middle, or repeating itself."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+_LONG = 50
+"""Words from which a text that stops in the middle of a sentence was probably cut off."""
+
+
+_ENDS = re.compile(r"[.!?…。！？:;)\]}\"'”’»*_`$>|-]\s*$|\d\s*$|(?:^|\n)[^\n]{0,40}$")
+"""How a text ends that was not cut off; a short last line may be a title, a name, a value."""
+
+
+_TIMES = 5
+
+
+_LONGEST_UNIT = 400
+
+
+_COVERED = 30
+"""Characters that the repetition must cover: `1000000` is a number."""
+
+
+_RUNS = 60
+"""Words from which the share of different word groups says something."""
+
+
+_FEWEST_DIFFERENT = 0.25
+
+
+def just_stops(text: str) -> bool:
+    """Whether a long text ends in the middle of a sentence."""
+    return len(text.split()) >= _LONG and not _ENDS.search(text[-200:])
+
+
+def repeats_itself(text: str) -> bool:
+    r"""Whether a text goes round: its end is one thing five times, or it has hardly new words.
+
+    Example:
+        >>> repeats_itself("A\nB\nC\nD"), repeats_itself("I am sure. " * 5)
+        (False, True)
+    """
+    words = text[-20_000:].split()
+    tail = f"{' '.join(words)} "[-_TIMES * _LONGEST_UNIT :]
+    if any(_ends_with_repeats(tail, unit) for unit in _last_words(tail)):
+        return True
+    if len(words) < _RUNS:
+        return False
+    groups = list(zip(words, words[1:], words[2:], words[3:], strict=False))
+    return len(set(groups)) < _FEWEST_DIFFERENT * len(groups)
+
+
+def _last_words(tail: str) -> Iterator[str]:
+    """The last word, the last two and so on: what can repeat where the text ends with a space."""
+    start = tail.rfind(" ", 0, -1)
+    while len(tail) - 1 - start <= len(tail) // _TIMES and start >= 0:
+        yield tail[start + 1 :]
+        start = tail.rfind(" ", 0, start)
+
+
+def _ends_with_repeats(tail: str, unit: str) -> bool:
+    if tail[-2 * len(unit) : -len(unit)] != unit:  # spares building the longer text
+        return False
+    times = max(_TIMES, -(-_COVERED // len(unit)))
+    return tail.endswith(unit * times) and any(letter.isalnum() for letter in unit)

@@ -1,0 +1,101 @@
+"""The language of a text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from functools import lru_cache
+
+from forgetmap.answers.text import looked_at
+
+_FUNCTION_WORDS = {
+    "English": "the of and to in is that it was for are with as his they this have from which "
+    "you not but be we would there",
+    "German": "der die das und ist nicht ein eine den von mit sich auf für dem des auch wird "
+    "sind werden oder daher also",
+    "French": "le la les des et est une dans que qui pour pas sur avec sont du au ce cette nous "
+    "donc ou ne",
+    "Spanish": "el los las y es una que por para con del se no como son pero su al más entonces "
+    "está en",
+    "Italian": "il gli di che è una per con non sono della del nel dei anche quindi più questo "
+    "alla si",
+    "Portuguese": "os as e é uma que para com não do da dos em por mais são como ao então está se",
+    "Dutch": "de het een van en is dat niet op te zijn met voor er aan ook dus worden deze naar",
+}
+
+
+_LANGUAGES_OF = {
+    word: [name for name, words in _FUNCTION_WORDS.items() if word in words.split()]
+    for word in " ".join(_FUNCTION_WORDS.values()).split()
+}
+
+
+_FEWEST_WORDS = 4
+"""Function words of a language that must be there; fewer may be a quotation."""
+
+
+_LOOK = 1000
+
+
+_CODE = re.compile(r"```.*?(?:```|$)|\$[^$]{0,200}\$", re.DOTALL)
+
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+
+
+_THREE_LETTERS = re.compile(r"(?:[A-Za-z][^A-Za-z]*){3}")
+
+
+_SCRIPTS = {"HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean", "CJK": "Chinese"}
+
+
+def language_of(text: str | None) -> str | None:
+    """The language of a text by its script and, for Latin letters, by its function words.
+
+    None where it is too short, or not clear.
+
+    Example:
+        >>> language_of("Die Antwort ist also nicht das, was der Text sagt.")
+        'German'
+        >>> language_of("Ответ: семь"), language_of("Paris")
+        ('CYRILLIC', None)
+    """
+    if text is None:
+        return None
+    return _language(_CODE.sub(" ", looked_at(text)[:_LOOK]))
+
+
+@lru_cache(maxsize=1024)
+def _language(prose: str) -> str | None:
+    """Kept for some texts: few-shot prompts of one task begin alike."""
+    if prose.isascii():
+        return _latin_language(prose) if _THREE_LETTERS.search(prose) else None
+    scripts = Counter[str]()
+    for letter, times in Counter(prose).items():
+        if letter.isalpha():
+            scripts[_script(letter)] += times
+    if not scripts:
+        return None
+    script, count = scripts.most_common(1)[0]
+    if "Japanese" in scripts and script == "Chinese":
+        script, count = "Japanese", count + scripts["Japanese"]
+    if count < 0.6 * scripts.total() or count < 3:
+        return None
+    return _latin_language(prose) if script == "LATIN" else script
+
+
+def _script(letter: str) -> str:
+    if letter.isascii():
+        return "LATIN"
+    first = unicodedata.name(letter, "?").split()[0]
+    return _SCRIPTS.get(first, first)
+
+
+def _latin_language(text: str) -> str | None:
+    hits = Counter[str]()
+    for word, times in Counter(_LETTERS.findall(text.lower())).items():
+        for name in _LANGUAGES_OF.get(word, ()):
+            hits[name] += times
+    (name, best), (_, second) = [*hits.most_common(2), ("", 0), ("", 0)][:2]
+    return name if best >= _FEWEST_WORDS and best >= 2 * second else None

@@ -1,0 +1,107 @@
+"""The calls of the Python API that also write files: one library call, then the views asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from forgetmap.base.errors import InputError
+from forgetmap.map.comparison import CompareOptions, compare_logs
+from forgetmap.map.example import example_logs
+from forgetmap.map.flips import check_suffix, write_flips
+from forgetmap.map.saved import save_comparison
+
+if TYPE_CHECKING:
+    from forgetmap.lineage.pipeline import Pipeline
+    from forgetmap.lineage.result import Lineage
+    from forgetmap.map.result import ForgettingMap
+    from forgetmap.samples.table import Samples
+
+Output = str | Path | None
+
+
+def compare(
+    before: str | Path | Samples,
+    after: str | Path | Samples,
+    *,
+    causes: bool = False,
+    flips: Output = None,
+    report: Output = None,
+    save: Output = None,
+    **options: Unpack[CompareOptions],
+) -> ForgettingMap:
+    """Map what was forgotten and gained between two logs.
+
+    Args:
+        before: Log of the model before post-training: a file, a folder, or Samples.
+        after: Log of the model after it.
+        causes: Say why items were lost, in every cell; reads the text of the logs. So do `flips`,
+            `report` and `save`.
+        flips: Write the items that changed to this CSV, JSONL or Parquet file.
+        report: Write the map as one HTML file to look at and send around.
+        save: Write the comparison to this folder, for `forgetmap serve`.
+        options: The other options of `forgetmap.map.compare_logs`: `before_model`, `after_model`,
+            `task_map`, `metric`, `threshold`, `margin`, `identity`, `engine`, `columns`, `compat`,
+            `draws`, `seed`, `tick`.
+
+    Example:
+        >>> from forgetmap.samples import Samples, content_hash
+        >>> def log(*scores):
+        ...     return Samples.from_rows({"item": content_hash(str(i)), "score": s}
+        ...                              for i, s in enumerate(scores))
+        >>> result = compare(log(1, 1, 1, 0), log(1, 0, 1, 1))
+        >>> result.total.forgetting.raw.value, result.total.backward_transfer.raw.value
+        (0.25, 0.25)
+    """
+    if flips is not None:
+        check_suffix(flips)
+    with_text = causes or any(output is not None for output in (flips, report, save))
+    comparison = compare_logs(before, after, causes=with_text, **options)
+    if flips:
+        write_flips(comparison.changed(), flips)
+    if report:
+        from forgetmap.views.html.report import write_report
+
+        write_report(comparison, report)
+    if save:
+        save_comparison(comparison, save)
+    return comparison.map
+
+
+def demo(flips: Output = None, report: Output = None) -> ForgettingMap:
+    """Map the first step of the bundled example: a small language model before and after SFT.
+
+    Example:
+        >>> demo().total.n > 1000
+        True
+    """
+    before, after = example_logs()
+    tasks = before.parents[1] / "tasks.csv"
+    return compare(before, after, task_map=tasks, flips=flips, report=report)
+
+
+def lineage(
+    pipeline: str | Path | Pipeline, *, csv: Output = None, report: Output = None, **options: Any
+) -> Lineage:
+    """Trace what was forgotten and gained across a pipeline of checkpoints.
+
+    Args:
+        pipeline: The pipeline file, or a `Pipeline`.
+        csv: Write the tables of all cells, life lines and flips to this folder.
+        report: Write the lineage as one HTML file; reads the text of the logs.
+        options: The options of `forgetmap.lineage.trace`.
+    """
+    from forgetmap.lineage.build import trace
+
+    if csv is not None and Path(csv).exists() and not Path(csv).is_dir():
+        raise InputError(f"--csv {csv}: is a file; name a folder")
+    result, builder = trace(pipeline, text=report is not None, **options)
+    if csv is not None:
+        from forgetmap.views.tables.lineage import write_tables
+
+        write_tables(result, builder, Path(csv))
+    if report is not None:
+        from forgetmap.views.html.lineage import write_page
+
+        write_page(result, builder, report)
+    return result

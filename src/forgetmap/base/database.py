@@ -1,0 +1,58 @@
+"""DuckDB as forgetmap uses it: in bounded memory, with damage told in one line, text as text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import temporary_folder
+from forgetmap.base.words import brief
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Rows = list[tuple[Any, ...]]
+
+MEMORY_LIMIT = "1500MB"
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """Open a database that spills to a temporary folder once its memory is used up."""
+    connection = duckdb.connect()
+    connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+    connection.execute("SET temp_directory = $1", [str(temporary_folder(connection))])
+    return connection
+
+
+def query(connection: duckdb.DuckDBPyConnection, sql: str, sources: Iterable[object]) -> Rows:
+    """Run a query over files and tables; a damaged file among them becomes one clear line."""
+    try:
+        rows: Rows = connection.execute(sql).fetchall()
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        files = " or ".join(str(source) for source in sources if isinstance(source, Path))
+        raise InputError(f"{files}: is damaged ({brief(error)})") from error
+    return rows
+
+
+def quoted(*texts: str) -> str:
+    """SQL for some texts, in a list.
+
+    Example:
+        >>> quoted("sums", "it's odd")
+        "'sums', 'it''s odd'"
+    """
+    return ", ".join("'{}'".format(text.replace("'", "''")) for text in texts)
+
+
+def plain_path(path: Path) -> str:
+    """A path in which DuckDB finds no pattern.
+
+    Example:
+        >>> plain_path(Path("/logs/run[1]*.parquet"))
+        '/logs/run[[]1][*].parquet'
+    """
+    return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))

@@ -1,0 +1,204 @@
+"""Files that are whole or not there: atomic writing, and lines read in bounded memory."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import shutil
+import tempfile
+import uuid
+import weakref
+from contextlib import contextmanager
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from forgetmap.base.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+MAX_LINE_BYTES = 64 * 2**20
+"""A longer line is not a log record; reading on would fill the memory (think of a sparse file)."""
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; on success it becomes `path`, on failure it is removed.
+
+    The data are flushed to disk before the rename, so a crash at any moment leaves either the old
+    file or the new one under the final name, never half of one.
+
+    Example:
+        >>> import tempfile
+        >>> target = Path(tempfile.mkdtemp()) / "numbers.txt"
+        >>> with replacing(target) as temporary:
+        ...     _ = temporary.write_text("1 2 3")
+        >>> target.read_text()
+        '1 2 3'
+    """
+    target = Path(os.path.realpath(path))  # a link stays a link, what it leads to is replaced
+    temporary = _make_beside(path)
+    try:
+        yield temporary
+        flush_to_disk(temporary)
+        temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        temporary.replace(target)
+        flush_to_disk(target.parent)
+    except OSError as error:
+        raise InputError(
+            f"{path}: writing failed ({error.strerror or error}); what stood there is unchanged"
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: str | Path) -> None:
+    """Refuse a path that cannot be written, before the work that leads there."""
+    _make_beside(path).unlink()
+
+
+def _make_beside(path: str | Path) -> Path:
+    target = Path(os.path.realpath(path))
+    folder = target.parent
+    try:
+        if target.is_dir():
+            raise InputError(f"{path}: is a folder; name a file to write")
+        if target.exists() and not target.is_file():
+            raise InputError(f"{path}: is a device or pipe; name a plain file to write")
+        if not folder.is_dir():
+            where = Path(path).parent
+            raise InputError(f"{path}: the folder {where} does not exist; create it first")
+        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=folder)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+    os.close(handle)
+    return Path(name)
+
+
+def flush_to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def temporary_folder(owner: object) -> Path:
+    """Name a folder for temporary files, to be made when needed; it goes when its owner goes."""
+    path = Path(tempfile.gettempdir()) / f"forgetmap-{uuid.uuid4().hex}"
+    weakref.finalize(owner, shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+def make_folder(path: str | Path) -> None:
+    """Make a folder for results; one clear line if it cannot be."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be made a folder ({error.strerror})") from error
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file atomically."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield (line number from 1, line) of a file, without a byte order mark.
+
+    Memory stays bounded: a line beyond `MAX_LINE_BYTES` is refused.
+    """
+    with open_binary(path) as file:
+        if file.read(len(_MARK)) != _MARK:
+            file.seek(0)
+        bounded = partial(file.readline, MAX_LINE_BYTES + 1)
+        for number, line in enumerate(iter(bounded, b""), 1):
+            if len(line) > MAX_LINE_BYTES:
+                raise InputError(
+                    f"{path}:{number}: the line is longer than {MAX_LINE_BYTES // 2**20} MiB; "
+                    "this is not an evaluation log"
+                )
+            yield number, line
+
+
+_MARK = b"\xef\xbb\xbf"
+
+
+_BUFFER = 2**18
+"""Bytes read at a time: lines of a log are long, and calls to the system cost."""
+
+
+def read_small(path: Path, most: int, what: str) -> bytes:
+    """Read a whole file; one of more than `most` bytes is refused, as no such thing.
+
+    Example:
+        >>> import tempfile
+        >>> policy = Path(tempfile.mkdtemp()) / "gate.yaml"
+        >>> _ = policy.write_text("alpha: 0.05")
+        >>> read_small(policy, 1_000_000, "a gate policy")
+        b'alpha: 0.05'
+    """
+    with open_binary(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise InputError(f"{path}: is larger than {most // 10**6} MB; this is not {what}")
+    return content
+
+
+def open_binary(path: Path) -> BinaryIO:
+    """Open a file for reading; a failure becomes one clear line."""
+    try:
+        if not path.is_file():  # a pipe or device would keep us waiting
+            raise InputError(f"{path}: is not a plain file")
+        return path.open("rb", buffering=_BUFFER)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def find_files(path: Path, pattern: str) -> list[Path]:
+    """The files under a folder whose name fits the pattern; links to folders are followed, once."""
+    found: list[Path] = []
+    seen: set[str] = set()
+    for folder, folders, files in os.walk(path, followlinks=True, onerror=_cannot_read):
+        real = os.path.realpath(folder)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        found.extend(Path(folder, name) for name in files if fnmatch.fnmatchcase(name, pattern))
+    return sorted(file for file in found if file.is_file())
+
+
+def _cannot_read(error: OSError) -> None:
+    """A folder that cannot be looked into might hold logs: say so instead of leaving them out."""
+    raise InputError(f"{error.filename}: cannot be read ({error.strerror})") from error
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, as hexadecimal digits."""
+    try:
+        with path.open("rb") as file:
+            digest = sha256()
+            while block := file.read(2**20):
+                digest.update(block)
+            return digest.hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def size_of(path: str | Path) -> int:
+    """Bytes under a path, for a progress bar."""
+    path = Path(path)
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())

@@ -1,0 +1,53 @@
+"""JSON as harnesses write it: read quickly, with clear errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import lines, read_small
+from forgetmap.base.words import brief
+
+MAX_JSON_BYTES = 512 * 2**20
+"""A results file beyond it is not one."""
+
+
+def parse_json(text: bytes) -> Any:
+    """Parse JSON fast; accept what Python harnesses write beyond it: NaN, halves of characters."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        found = json.loads(text)
+    if b"\\ud" in text.lower():  # a lone surrogate can be neither stored nor printed
+        found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+    return found
+
+
+def read_json(path: Path) -> Any:
+    """Read one JSON file."""
+    content = read_small(path, MAX_JSON_BYTES, "a results file")
+    try:
+        return parse_json(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is not valid JSON ({brief(error)})") from error
+
+
+def first_record(path: Path) -> dict[str, Any]:
+    """The object on the first line of a JSONL file; empty where there is none.
+
+    Example:
+        >>> import tempfile
+        >>> log = Path(tempfile.mkdtemp()) / "run.jsonl"
+        >>> _ = log.write_text('{"id": 1}\\n{"id": 2}')
+        >>> first_record(log)
+        {'id': 1}
+    """
+    try:
+        record = parse_json(next(iter(lines(path)), (0, b"{}"))[1])
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}

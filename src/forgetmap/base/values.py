@@ -1,0 +1,52 @@
+"""Values as logs hold them: numbers in many forms, texts that Arrow can store."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+_WORDS = {
+    **dict.fromkeys(("true", "yes", "correct", "pass", "passed", "right", "c"), 1.0),
+    **dict.fromkeys(("false", "no", "incorrect", "fail", "failed", "wrong", "i"), 0.0),
+}
+
+
+_NOTHING = {"", "nan", "null", "none", "na", "n/a", "<na>"}
+
+
+def number(value: object) -> float | None:
+    """Read a score: a number, a truth value, or either as text; None where there is none.
+
+    Example:
+        >>> [number(value) for value in (True, "0.5", "False", "nan", None)]
+        [1.0, 0.5, 0.0, None, None]
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in _NOTHING:
+            return None
+        value = _WORDS.get(word, word)
+    try:
+        found = float(value)  # type: ignore[arg-type]
+    except (ValueError, TypeError, OverflowError):
+        found = math.inf
+    if math.isinf(found):
+        raise ValueError(f"{value!r:.40} is not a number")
+    return None if math.isnan(found) else found
+
+
+def storable(text: str) -> str:
+    """The text without halves of characters, which Arrow cannot store.
+
+    Example:
+        >>> storable("caf\\udce9")
+        'caf?'
+    """
+    return text.encode("utf-8", "replace").decode()
+
+
+def file_name(path: Path) -> str:
+    """The name of a file as text that can be stored, whatever bytes it is made of."""
+    return storable(path.name)

@@ -1,0 +1,86 @@
+"""Words for people: short lists, safe text, percentages, and the name that was meant."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+WIDTH = 100
+"""Columns of printed output where there is no terminal to ask."""
+
+
+def brief(error: BaseException) -> str:
+    """The gist of an error, for one line."""
+    text = next(iter(str(error).splitlines()), "") or type(error).__name__
+    return text[:120]
+
+
+def some(names: Iterable[object], most: int = 6) -> str:
+    """A list for one line: not endless, whatever it holds.
+
+    Example:
+        >>> some(["b", "a", "c"], most=2)
+        'a, b and 1 more'
+    """
+    listed = sorted(str(name) for name in names)
+    shown = ", ".join(name if len(name) <= 60 else f"{name[:59]}…" for name in listed[:most])
+    return shown + (f" and {len(listed) - most} more" if len(listed) > most else "")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What was probably meant, to put behind a message.
+
+    Example:
+        >>> nearest("forgeting", ["forgetting", "drop"])
+        "; did you mean 'forgetting'?"
+    """
+    names = list(known)
+    if found := difflib.get_close_matches(name, names, n=1, cutoff=0.4):
+        return f"; did you mean {found[0]!r}?"
+    return f"; known are {', '.join(names[:12])}{', ...' * (len(names) > 12)}"
+
+
+def clean(text: object, most: int = 200) -> str:
+    r"""Text from a log, safe for a terminal: no control codes, no direction marks, not endless.
+
+    Example:
+        >>> clean("\x1b[31mred\x1b[0m")
+        '[31mred[0m'
+    """
+    shown = re.sub(r"\s", " ", str(text)[: 4 * most])
+    shown = "".join(c for c in shown if unicodedata.category(c) not in _UNPRINTABLE)
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+_UNPRINTABLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Unicode categories: control, format (direction marks), lone surrogates, line ends."""
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share as text, in percent.
+
+    Example:
+        >>> percent(0.0625)
+        '6.2 %'
+    """
+    rounded = f"{100 * share:.{digits}f}"
+    return f"{rounded.removeprefix('-') if float(rounded) == 0 else rounded} %"
+
+
+def spreadsheet_safe(value: Any) -> Any:
+    """Keep a spreadsheet from running text as a formula: model output is untrusted.
+
+    Example:
+        >>> spreadsheet_safe("=cmd()"), spreadsheet_safe("-1"), spreadsheet_safe(0.5)
+        ("'=cmd()", "'-1", 0.5)
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\x00", "")
+    return f"'{text}" if text.lstrip("\r\n ").startswith(_FORMULA_STARTS) else text
+
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")

@@ -1,0 +1,36 @@
+"""The commands on capabilities: `capabilities`, `score`, `drift`.
+
+Only typer is imported at the top; each command imports what it needs, so that `--help` is quick.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from forgetmap.cli.options import Json, ManifestOption, check_outputs, clear_errors, write_json
+
+
+def capabilities(
+    context: typer.Context, manifest: ManifestOption = "captrack", json: Json = None
+) -> None:
+    """List capabilities and the metrics by which they are seen.
+
+    Examples:
+
+      forgetmap capabilities
+
+      forgetmap capabilities --manifest mine.yaml --json -
+    """
+    if context.invoked_subcommand:
+        return
+    from forgetmap.capabilities.manifest import Manifest
+
+    with clear_errors():
+        check_outputs([json], [])
+        found = Manifest.load(manifest)
+        write_json(json, found.model_dump_json(indent=2))
+    if str(json) != "-":
+        from forgetmap.views.terminal.console import open_console
+        from forgetmap.views.terminal.drift import print_manifest
+
+        print_manifest(found, open_console())

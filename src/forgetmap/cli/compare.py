@@ -1,0 +1,179 @@
+"""`forgetmap compare`: map what was forgotten and gained between two logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forgetmap.cli.options import (
+    Column,
+    Identity,
+    Json,
+    Margin,
+    Quiet,
+    Report,
+    Seed,
+    Threshold,
+    check_outputs,
+    clear_errors,
+    name_value_pairs,
+    progress,
+    write_map,
+)
+
+
+def compare(
+    before: Annotated[
+        str,
+        typer.Argument(
+            metavar="BEFORE", help="Log of the model before: file, folder, or baseline:NAME."
+        ),
+    ],
+    after: Annotated[
+        str, typer.Argument(metavar="AFTER", help="Log of the model after post-training.")
+    ],
+    before_model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Model to take from a log that holds several."),
+    ] = None,
+    after_model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Likewise, after.")
+    ] = None,
+    task_map: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MAP",
+            help="Categories of the tasks: CSV or YAML file, or built in: post-forget, "
+            "post-forget-published.",
+        ),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Metric for all tasks, or TASK=NAME; may be repeated."),
+    ] = None,
+    threshold: Threshold = 0.5,
+    margin: Margin = 0.02,
+    identity: Identity = "content",
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="duckdb|spark",
+            help="What pairs the items; spark reads Samples Parquet from wherever Spark can.",
+        ),
+    ] = "duckdb",
+    column: Column = None,
+    gate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LIMIT|FILE",
+            help="Exit with code 1 if surely broken: max-forgetting=0.03, max-drop=0.02, or a "
+            "policy file (see forgetmap gate).",
+        ),
+    ] = None,
+    compat: Annotated[
+        str | None,
+        typer.Option(metavar="PROTOCOL", help="post-forget: add the published pipeline's table."),
+    ] = None,
+    causes: Annotated[
+        bool, typer.Option("--causes", help="Say why items were lost; reads the answers' text.")
+    ] = False,
+    json: Json = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(readable=False, metavar="FILE", help="Write all cells as a CSV table."),
+    ] = None,
+    latex: Annotated[
+        Path | None,
+        typer.Option(readable=False, metavar="FILE", help="Write the paper's table layout."),
+    ] = None,
+    flips: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar="FILE",
+            help="Write every item that changed: .csv, .jsonl or .parquet.",
+        ),
+    ] = None,
+    report: Report = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False, metavar="FOLDER", help="Keep the comparison for forgetmap serve."
+        ),
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False, metavar="FOLDER", help="Write figures for a paper: SVG, PNG, LaTeX."
+        ),
+    ] = None,
+    draws: Annotated[int, typer.Option(help="Bootstrap draws.")] = 10_000,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Map what was forgotten and gained between two logs.
+
+    Reads what the evaluation harness wrote (lm-eval, lighteval, Inspect, HELM, OpenCompass and
+    more), forgetmap's own Parquet, and any CSV, JSONL or Parquet table. Exit codes: 0 fine,
+    1 a gate is broken, 2 bad input, 3 no honest answer possible.
+
+    Examples:
+
+      forgetmap compare runs/base runs/tuned
+
+      forgetmap compare runs/base runs/tuned --gate max-forgetting=0.03 --json map.json
+
+      forgetmap compare before.csv after.csv --column score=is_right --flips lost.csv
+    """
+    from forgetmap.api import compare as run
+    from forgetmap.cli.gate import show_judgement
+    from forgetmap.gate.baseline import log_or_baseline
+    from forgetmap.gate.judgement import check_gate, judge, split_gates
+
+    with clear_errors(), progress(quiet, Path(before), Path(after)) as tick:
+        limits, policy = split_gates(gate or [])
+        check_outputs([json, csv, latex, flips, report], [Path(before), Path(after)])
+        result = run(
+            before if engine == "spark" else log_or_baseline(before),
+            after,
+            before_model=before_model,
+            after_model=after_model,
+            task_map=task_map,
+            metric=_metrics(metric or []),
+            threshold=threshold,
+            margin=margin,
+            identity=identity,  # type: ignore[arg-type]  # checked by the library
+            engine=engine,
+            columns=name_value_pairs(column or [], "--column"),
+            compat=compat,
+            causes=causes or (policy is not None and policy.needs_causes),
+            flips=flips,
+            report=report,
+            save=save,
+            draws=draws,
+            seed=seed,
+            tick=tick,
+        )
+    with clear_errors():
+        write_map(result, json, csv, latex, figures)
+        gates = check_gate(result, limits)
+        judgement = judge(result, policy) if policy else None
+    if not quiet and str(json) != "-":
+        from forgetmap.views.terminal import maps as terminal
+        from forgetmap.views.terminal.console import open_console
+
+        terminal.print_map(result, open_console(), gates)
+    if judgement:
+        show_judgement(judgement, quiet=quiet or str(json) == "-")
+    if not all(found.holds for found in gates):
+        raise typer.Exit(1)
+    if judgement:
+        raise typer.Exit(judgement.exit_code)
+
+
+def _metrics(options: list[str]) -> dict[str, str] | str | None:
+    if len(options) == 1 and "=" not in options[0]:
+        return options[0]
+    return name_value_pairs(options, "--metric") or None

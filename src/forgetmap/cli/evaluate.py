@@ -1,0 +1,226 @@
+"""The commands `eval` and `fetch-model`.
+
+Only typer is imported at the top; each command imports what it needs, so that `--help` is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forgetmap.cli.options import (
+    Batch,
+    Chat,
+    Device,
+    Dtype,
+    Json,
+    Limit,
+    Quiet,
+    Seed,
+    Shots,
+    Tasks,
+    answer_bar,
+    batch_size,
+    check_outputs,
+    clear_errors,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from forgetmap.evaluate.models import Running
+    from forgetmap.evaluate.run import Evaluation
+
+
+def evaluate(
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[MODEL]",
+            help="A Hugging Face folder or id, BASE+ADAPTER, a GGUF file, an endpoint "
+            "(http://host:8000/v1#name), or lm-eval:CLASS:ARGUMENTS.",
+        ),
+    ] = None,
+    before: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Map two models: the one before.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Map two models: the one after.")
+    ] = None,
+    suite: Annotated[
+        str, typer.Option(metavar="SUITE", help="The questions: a suite's name, .jsonl or .yaml.")
+    ] = "atlas",
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", readable=False, metavar="FOLDER", help="Where results go and are resumed from."
+        ),
+    ] = Path("forgetmap-eval"),
+    tasks: Tasks = None,
+    limit: Limit = None,
+    shots: Shots = 0,
+    chat: Chat = False,
+    system: Annotated[str, typer.Option(metavar="TEXT", help="System prompt.")] = "",
+    letters: Annotated[
+        bool,
+        typer.Option(
+            "--letters/--likelihood",
+            help="Have the letter of an option written, or score each option's likelihood.",
+        ),
+    ] = False,
+    max_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Longest answer; by default as the task says.")
+    ] = None,
+    temperature: Annotated[
+        float, typer.Option(help="0 takes the likeliest token; above, answers are drawn.")
+    ] = 0.0,
+    repeats: Annotated[
+        int, typer.Option(help="Draw each written answer so often, for the noise floor.")
+    ] = 1,
+    seed: Seed = 0,
+    dtype: Dtype = "float32",
+    device: Device = None,
+    batch: Batch = "auto",
+    executor: Annotated[
+        str, typer.Option(metavar="local|ray", help="This process, or a Ray cluster.")
+    ] = "local",
+    address: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Of the Ray cluster; local starts one here.")
+    ] = "local",
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Processes on the Ray cluster.")
+    ] = None,
+    json: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run a model over a suite of questions, or two and map them; a stopped run goes on.
+
+    Answers to a suite of capabilities (open-suite, captrack) are kept for `forgetmap score`; of two
+    models the drift is shown instead of the map.
+
+    Examples:
+
+      forgetmap eval runs/my-model --suite atlas --out runs/my-model-atlas
+
+      forgetmap eval --before runs/base --after runs/tuned --suite atlas --out runs/map
+    """
+    from forgetmap.base.errors import InputError
+    from forgetmap.base.files import make_folder
+    from forgetmap.evaluate.models import Running
+    from forgetmap.evaluate.prompts import Asking
+
+    with clear_errors(), answer_bar(quiet) as progress:
+        check_outputs([json], [])
+        if bool(model) == bool(before or after) or bool(before) != bool(after):
+            raise InputError("give one MODEL, or --before and --after")
+        asking = Asking(shots, chat, system, letters, max_tokens, temperature, repeats, seed)
+        running = Running(dtype, device, batch_size(batch))
+        make_folder(out)
+        options: dict[str, Any] = {
+            "asking": asking,
+            "running": running,
+            "tasks": tasks or (),
+            "limit": limit,
+            "progress": progress,
+        }
+        spread = _spread(executor, running, chat, workers, address)
+        if model:
+            _one(model, suite, out, options, spread, json, quiet)
+        else:
+            _two(str(before), str(after), suite, out, options, spread, json, quiet)
+
+
+def _one(
+    model: str,
+    suite: str,
+    out: Path,
+    options: dict[str, Any],
+    spread: Callable[[str], Any],
+    json: Path | None,
+    quiet: bool,
+) -> None:
+    from forgetmap.evaluate.run import evaluate as run
+    from forgetmap.readers.summary import show
+    from forgetmap.views.terminal import maps as terminal
+    from forgetmap.views.terminal.console import open_console
+
+    done = run(model, suite, out, work=spread(model), **options)
+    summary = show(done.folder / "samples.parquet")
+    write_json(json, summary.model_dump_json(indent=2))
+    if not quiet and str(json) != "-":
+        typer.echo(_kept(done))
+        terminal.print_log(summary, open_console())
+        if done.manifest:
+            typer.echo(
+                f"\nNot scored yet: forgetmap score {out}/responses.jsonl "
+                f"--manifest {done.manifest} --out {out}/scores.parquet"
+            )
+
+
+def _two(
+    before: str,
+    after: str,
+    suite: str,
+    out: Path,
+    options: dict[str, Any],
+    spread: Callable[[str], Any],
+    json: Path | None,
+    quiet: bool,
+) -> None:
+    from forgetmap.api import compare
+    from forgetmap.evaluate.run import compare_models, load_suite
+    from forgetmap.views.terminal import maps as terminal
+    from forgetmap.views.terminal.console import open_console
+
+    loaded = load_suite(suite, options["asking"].seed)
+    sides = compare_models(before, after, loaded, out, spread=spread, **options)
+    if loaded.manifest:
+        _drift(loaded.manifest, out, json, quiet)
+        return
+    result = compare(*sides, task_map=out / "after" / "tasks.csv")
+    write_json(json, result.to_json())
+    if not quiet and str(json) != "-":
+        terminal.print_map(result, open_console())
+        typer.echo(f"\nThe same again: forgetmap compare {out}/before {out}/after")
+
+
+def _drift(manifest: str, out: Path, json: Path | None, quiet: bool) -> None:
+    """Score the answers of both sides by what needs no judge, and compare them by capability."""
+    from forgetmap.capabilities.drift import drift
+    from forgetmap.capabilities.score import score_responses
+    from forgetmap.views.terminal.console import open_console
+    from forgetmap.views.terminal.drift import print_drift
+
+    scores = [out / side / "scores.parquet" for side in ("before", "after")]
+    for path in scores:
+        score_responses(path.with_name("responses.jsonl"), path, manifest=manifest)
+    result = drift(*scores, manifest=manifest)
+    write_json(json, result.to_json())
+    if not quiet and str(json) != "-":
+        print_drift(result, open_console())
+        typer.echo(
+            f"\nThe same again: forgetmap drift {scores[0]} {scores[1]} --manifest {manifest}"
+        )
+
+
+def _kept(done: Evaluation) -> str:
+    found = done.asked - done.evaluated
+    kept = f", {found:,} were finished already" if found else ""
+    return f"{done.folder}: {done.evaluated:,} answers{kept}"
+
+
+def _spread(
+    executor: str, running: Running, chat: bool, workers: int | None, address: str
+) -> Callable[[str], Any]:
+    """What puts the jobs of a model to it, by the model's name."""
+    from forgetmap.base.errors import InputError
+
+    if executor == "local":
+        return lambda _model: None
+    if executor != "ray":
+        raise InputError(f"--executor {executor}: must be local or ray")
+    from forgetmap.evaluate.executor import OnRay
+
+    return lambda model: OnRay(model, running, chat, workers, address)

@@ -1,0 +1,114 @@
+"""The command `forgetmap lineage`: arguments in, one library call, rendering out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forgetmap.cli.options import (
+    Identity,
+    Json,
+    Margin,
+    Quiet,
+    Report,
+    Seed,
+    Threshold,
+    check_outputs,
+    clear_errors,
+    progress,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from forgetmap.lineage.pipeline import Pipeline
+
+
+def lineage(
+    pipeline: Annotated[
+        Path,
+        typer.Argument(
+            readable=False,
+            metavar="PIPELINE",
+            help="A pipeline file; with --run the folder of one training run.",
+        ),
+    ],
+    run: Annotated[
+        bool,
+        typer.Option(
+            "--run",
+            help="PIPELINE is a folder with one log per checkpoint, numbered in their names.",
+        ),
+    ] = False,
+    task_map: Annotated[
+        str | None,
+        typer.Option(metavar="MAP", help="Categories of the tasks, as for compare."),
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Metric to take, for all tasks.")
+    ] = None,
+    threshold: Threshold = 0.5,
+    margin: Margin = 0.02,
+    identity: Identity = "content",
+    json: Json = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar="FOLDER",
+            help="Write all cells, every item's life line and every flip as CSV tables.",
+        ),
+    ] = None,
+    report: Report = None,
+    draws: Annotated[int, typer.Option(help="Bootstrap draws for each map.")] = 1000,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Trace forgetting across a pipeline of checkpoints, or along one training run.
+
+    Gives a map for every step and for every checkpoint against the root, the life line of every
+    item, where on the way each category lost most, what merges kept of their parents, and curves
+    over steps, tokens, merge weight or learning rate.
+
+    Examples:
+
+      forgetmap lineage pipeline.yaml --report lineage.html
+
+      forgetmap lineage runs/sft --run --csv lineage
+    """
+    with clear_errors():
+        from forgetmap.api import lineage as trace
+        from forgetmap.base.errors import InputError
+        from forgetmap.lineage.pipeline import Pipeline, from_run
+
+        if identity not in ("content", "index"):
+            raise InputError(f"--identity {identity}: must be content or index")
+        found = from_run(pipeline) if run else Pipeline.load(pipeline)
+        logs = _logs(found)
+        check_outputs([json, report], [pipeline, *logs])
+        with progress(quiet, *logs) as tick:
+            result = trace(
+                found,
+                task_map=task_map,
+                metric=metric,
+                threshold=threshold,
+                margin=margin,
+                identity=identity,
+                csv=csv,
+                report=report,
+                draws=draws,
+                seed=seed,
+                tick=tick,
+            )
+        write_json(json, result.to_json())
+    if not quiet and str(json) != "-":
+        from forgetmap.views.terminal.console import open_console
+        from forgetmap.views.terminal.lineage import print_lineage
+
+        print_lineage(result, open_console())
+
+
+def _logs(pipeline: Pipeline) -> list[Path]:
+    """Every log once, for the progress bar and the check of the outputs."""
+    return list(dict.fromkeys(Path(found.log) for found in pipeline.checkpoints.values()))

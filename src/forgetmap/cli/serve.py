@@ -1,0 +1,42 @@
+"""`forgetmap serve`: comparisons of any size in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forgetmap.cli.options import (
+    clear_errors,
+)
+
+
+def serve(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            readable=False,
+            metavar="PATH...",
+            help="Folders written by compare --save, or two logs: BEFORE AFTER.",
+        ),
+    ],
+    task_map: Annotated[
+        str | None, typer.Option(metavar="MAP", help="For two logs: categories of the tasks.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes a free port.")] = 0,
+    open_: Annotated[bool, typer.Option("--open", help="Open the browser.")] = False,
+) -> None:
+    """Look at comparisons of any size in the browser, on this machine only.
+
+    Examples:
+
+      forgetmap compare runs/base runs/tuned --save maps/tuned
+
+      forgetmap serve maps/tuned --open
+    """
+    with clear_errors():
+        from forgetmap.views.serve import serve as run
+
+        run(paths, host=host, port=port, open_browser=open_, say=typer.echo, task_map=task_map)

@@ -1,0 +1,244 @@
+"""`forgetmap theory`: calculators on the command line. Only typer is imported at the top."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forgetmap.cli.options import Json, check_outputs, clear_errors, write_json
+from forgetmap.cli.theory_pictures import figures, page
+
+if TYPE_CHECKING:
+    from forgetmap.theory.answers import Answer
+
+app = typer.Typer(
+    name="theory",
+    help="Predict forgetting before you train: replay, forecasts, temperatures, overlap.",
+    epilog="Each answer says what it rests on and when not to trust it.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+OldMass = Annotated[
+    float,
+    typer.Option(
+        "--old-mass",
+        metavar="SHARE",
+        help="Share of the model's samples that show the old behaviour, between 0 and 1.",
+    ),
+]
+Replay = Annotated[
+    float, typer.Option("--replay", metavar="SHARE", help="Share of old data replayed.")
+]
+
+
+@app.command()
+def replay(
+    old_mass: OldMass,
+    batch: Annotated[int, typer.Option(help="Samples of each batch.")],
+    risk: Annotated[
+        float, typer.Option(metavar="SHARE", help="Accepted chance that any batch starves.")
+    ] = 0.01,
+    batches: Annotated[int, typer.Option(help="Batches of the run.")] = 1,
+    replay: Replay = 0.0,
+    json: Json = None,
+) -> None:
+    """How much replay, or which batch, keeps an old behaviour.
+
+    On-policy training with a batch that holds no old sample cannot keep the old behaviour in place.
+    This tells how likely that is, and which batch size or replay share makes it as rare as you ask,
+    with the range of the importance weights that keep the objective unchanged. For supervised
+    fine-tuning, where replay works differently, see `forgetmap theory mix`.
+
+    Examples:
+
+      forgetmap theory replay --old-mass 0.05 --batch 32
+
+      forgetmap theory replay --old-mass 0.05 --batch 32 --risk 0.05 --batches 1000 --replay 0.1
+    """
+    with clear_errors():
+        from forgetmap.theory.answers import replay_answer
+
+        check_outputs([json], [])
+        _tell(replay_answer(old_mass, batch, risk, batches, replay), json)
+
+
+@app.command()
+def mix(
+    keep: Annotated[float, typer.Option(metavar="SHARE", help="Old mass to be left at the end.")],
+    stages: Annotated[int, typer.Option(help="Fine-tunings in a row.")] = 1,
+    json: Json = None,
+) -> None:
+    """How much old data to mix into supervised fine-tuning.
+
+    Fine-tuning to the end leaves exactly the replay share as old mass, whatever the start. Over
+    several stages, each replaying from the model before, the shares multiply.
+
+    Examples:
+
+      forgetmap theory mix --keep 0.2
+
+      forgetmap theory mix --keep 0.1 --stages 5
+    """
+    with clear_errors():
+        from forgetmap.theory.answers import finetuning_replay_answer
+
+        check_outputs([json], [])
+        _tell(finetuning_replay_answer(keep, stages), json)
+
+
+@app.command()
+def forecast(
+    first: Annotated[float, typer.Option(metavar="SHARE", help="Old mass at a checkpoint.")],
+    second: Annotated[float, typer.Option(metavar="SHARE", help="Old mass at a later one.")],
+    steps: Annotated[float, typer.Option(help="Steps between the two.")],
+    below: Annotated[float, typer.Option(metavar="SHARE", help="Old mass to be forecast.")] = 0.01,
+    replay: Replay = 0.0,
+    json: Json = None,
+) -> None:
+    """When fine-tuning will have lost an old behaviour.
+
+    Tells the steps until the old mass falls below a level, from two measured checkpoints. They set
+    the speed of the clock; learning rate and model need not be known. Measure the old mass as
+    the share of responses that show the old behaviour, or with `forgetmap theory estimate`.
+
+    Examples:
+
+      forgetmap theory forecast --first 0.4 --second 0.2 --steps 100
+
+      forgetmap theory forecast --first 0.4 --second 0.2 --steps 100 --below 0.15 --replay 0.1
+    """
+    with clear_errors():
+        from forgetmap.theory.answers import forecast_answer
+
+        check_outputs([json], [])
+        _tell(forecast_answer(first, second, steps, below, replay), json)
+
+
+@app.command()
+def temperature(
+    old_mass: OldMass,
+    floor: Annotated[float, typer.Option(metavar="SHARE", help="Old mass to be kept.")],
+    gap: Annotated[
+        float, typer.Option(help="Mean reward of the new behaviour less that of the old one.")
+    ],
+    syncs: Annotated[
+        int, typer.Option(help="Times the reference is replaced by the trained policy.")
+    ] = 1,
+    temperature: Annotated[
+        float | None, typer.Option(help="Also tell how many syncs this temperature allows.")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Which KL temperature, sync count or penalty RL needs.
+
+    Keeps a floor of old mass. For KL-regularised RL and OAPL each round multiplies the odds of the
+    old behaviour by exp(-gap/temperature): loss is geometric in the number of syncs, not of steps.
+    For TTT-Discover, read --gap as eta x reward gap; the answer is the KL penalty.
+
+    Examples:
+
+      forgetmap theory temperature --old-mass 0.5 --floor 0.05 --gap 1
+
+      forgetmap theory temperature --old-mass 0.5 --floor 0.05 --gap 1 --syncs 20 --temperature 5
+    """
+    with clear_errors():
+        from forgetmap.theory.answers import temperature_answer
+
+        check_outputs([json], [])
+        _tell(temperature_answer(old_mass, floor, gap, syncs, temperature), json)
+
+
+@app.command()
+def estimate(
+    file: Annotated[
+        Path,
+        typer.Argument(readable=False, metavar="FILE", help="Log-probabilities: .jsonl, .parquet."),
+    ],
+    old_mass: OldMass = 0.5,
+    json: Json = None,
+) -> None:
+    """Overlap and old mass of real models by log-probabilities.
+
+    FILE has one row per response: logp_old and logp_new, its log-probability (summed over tokens)
+    under the model before training and under a policy with the new behaviour; source, the policy
+    that wrote it (old, new, or trained for the checkpoint in question); and, if known, length in
+    tokens. Old and new responses give the overlap, trained ones the old mass that is left.
+
+    Examples:
+
+      forgetmap theory estimate scores.jsonl
+
+      forgetmap theory estimate scores.parquet --old-mass 0.2 --json overlap.json
+    """
+    with clear_errors():
+        from forgetmap.theory.answers import estimate_answer
+
+        check_outputs([json], [file])
+        _tell(estimate_answer(file, old_mass), json)
+
+
+@app.command()
+def flow(
+    objective: Annotated[
+        str, typer.Argument(metavar="sft|reverse", help="Forward KL to data, or reverse KL.")
+    ],
+    start: Annotated[float, typer.Option(metavar="SHARE", help="Old weight at the start.")] = 0.5,
+    delta: Annotated[
+        float, typer.Option(help="Separation of the modes in standard deviations; inf works.")
+    ] = 4.0,
+    replay: Replay = 0.0,
+    target: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="For reverse: old mass of the target; 0 is new only."),
+    ] = 0.5,
+    until: Annotated[float, typer.Option(help="Last time, learning rate x steps.")] = 100.0,
+    means: Annotated[bool, typer.Option("--means", help="Train the means too.")] = False,
+    json: Json = None,
+) -> None:
+    """Old mass against time in the two-mode picture.
+
+    The target decides, not the direction of the KL: compare the last two examples.
+
+    Examples:
+
+      forgetmap theory flow sft --delta 4
+
+      forgetmap theory flow sft --delta 2 --until 200 --means
+
+      forgetmap theory flow reverse --target 0.3 --delta 3
+
+      forgetmap theory flow reverse --target 0 --delta 3
+    """
+    with clear_errors():
+        from forgetmap.theory.answers import flow_answer
+
+        check_outputs([json], [])
+        answer = flow_answer(
+            objective,  # type: ignore[arg-type]  # checked by the library
+            start,
+            delta,
+            replay=replay,
+            target=target,
+            until=until,
+            means=means,
+        )
+        _tell(answer, json)
+
+
+def _tell(answer: Answer, json: Path | None) -> None:
+    from forgetmap.base.words import clean
+
+    write_json(json, answer.to_json())
+    if str(json) != "-":
+        for line in answer.text().splitlines():
+            typer.echo(clean(line, 600))
+
+
+app.command()(figures)
+app.command()(page)

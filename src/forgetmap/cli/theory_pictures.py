@@ -1,0 +1,65 @@
+"""The commands that make pictures: `forgetmap theory figures` and `forgetmap theory page`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forgetmap.cli.options import Quiet, check_outputs, clear_errors
+
+
+def figures(
+    out: Annotated[
+        Path, typer.Option(readable=False, metavar="FOLDER", help="Where to put the figures.")
+    ],
+    quiet: Quiet = False,
+) -> None:
+    """Draw every plot of the theory, as SVG and PNG.
+
+    Exact values stand beside bounds, and every panel says where its result comes from.
+
+    Example:
+
+      forgetmap theory figures --out theory-figures
+    """
+    with clear_errors():
+        from forgetmap.base.files import make_folder
+        from forgetmap.views.figures.theory import FIGURES, write_figures
+
+        drawn = 0
+
+        def tick(name: str) -> None:
+            nonlocal drawn
+            drawn += 1
+            if not quiet:
+                typer.echo(f"figure {drawn} of {len(FIGURES)}: {name}", err=True)
+
+        make_folder(out)
+        written = write_figures(out, tick)
+    if not quiet:
+        typer.echo(f"{out}: {len(written)} files")
+
+
+def page(
+    out: Annotated[
+        Path, typer.Option(readable=False, metavar="FILE", help="The HTML file to write.")
+    ] = Path("theory.html"),
+    quiet: Quiet = False,
+) -> None:
+    """Write one interactive page: sliders, flows, fixed points, drift.
+
+    The file holds everything and asks no network; open it in any current browser.
+
+    Example:
+
+      forgetmap theory page --out theory.html
+    """
+    with clear_errors():
+        from forgetmap.views.html.theory import write_page
+
+        check_outputs([out], [])
+        write_page(out)
+    if not quiet:
+        typer.echo(f"{out}: open it in a browser")

@@ -1,0 +1,316 @@
+"""Baselines: a frozen reference log, and the history of what was compared with it.
+
+A store is a folder::
+
+    objects/SHA256.parquet   Samples, named by the hash of their bytes, never written again
+    names/NAME.json          what a name stands for
+    history.jsonl            one line per comparison
+
+A name is given once. What it stands for is checked against its hash whenever it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import uuid
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import lines, open_binary, write_text
+from forgetmap.map.comparison import compare_logs
+from forgetmap.readers.framework import ReadOptions
+from forgetmap.readers.registry import read
+from forgetmap.samples.table import Samples
+from forgetmap.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forgetmap.gate.judgement import Judgement
+    from forgetmap.gate.policy import Policy
+    from forgetmap.map.result import ForgettingMap
+
+STORE = Path(".forgetmap/baselines")
+HISTORY = "history.jsonl"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class Baseline(BaseModel):
+    """What a name stands for."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    sha256: str
+    saved: str
+    model: str
+    harness: str
+    samples: int
+
+
+class Entry(BaseModel):
+    """One comparison with a baseline."""
+
+    model_config = ConfigDict(frozen=True)
+
+    time: str
+    baseline: str
+    sha256: str
+    """Of the baseline."""
+    before: str
+    after: str
+    n: int
+    headline: str
+    forgot: Estimate
+    gained: Estimate
+    change: Estimate
+    accuracy_after: float
+    verdict: str | None = None
+    """Of the gate, where a policy was given."""
+
+
+class History(NamedTuple):
+    """The comparisons, oldest first, and how many lines could not be read."""
+
+    entries: list[Entry]
+    damaged: int
+
+
+def save_baseline(
+    name: str,
+    log: str | Path,
+    *,
+    store: str | Path = STORE,
+    model: str | None = None,
+    text: bool = True,
+    tick: Callable[[int], None] | None = None,
+) -> Baseline:
+    """Freeze a log under a name.
+
+    The same content under the same name may be saved again; other content is refused.
+
+    Args:
+        name: Letters, digits, dot, dash and underscore.
+        log: The reference model's log.
+        store: Folder of the baselines.
+        model: Which model to take where the log holds several.
+        text: Keep prompts and answers, which the causes need.
+        tick: Called with the number of bytes just read.
+
+    Example:
+        >>> import tempfile
+        >>> from forgetmap.map import example_logs
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     kept = save_baseline("base", example_logs()[0], store=folder)
+        ...     [found.name for found in list_baselines(folder)], kept.samples
+        (['base'], 4070)
+    """
+    home = Path(store)
+    _check_name(name)
+    how = ReadOptions(text=text, wording=True, tick=tick or (lambda _bytes: None))
+    samples = read(log, how).only(model)
+    for folder in (home / "objects", home / "names"):
+        _make_folder(folder)
+    fresh = home / "objects" / f".{uuid.uuid4().hex}.new"
+    try:
+        samples.write(fresh)
+        kept = Baseline(
+            name=name,
+            sha256=_digest(fresh),
+            saved=_now(),
+            model=samples.model or samples.models[0],
+            harness=samples.meta.harness,
+            samples=len(samples),
+        )
+        return _freeze(home, kept, fresh)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _freeze(home: Path, kept: Baseline, fresh: Path) -> Baseline:
+    """Give the content its name; first the object, then the label, which makes it count."""
+    label = home / "names" / f"{kept.name}.json"
+    known = read_label(home, kept.name) if label.exists() else None
+    if known and known.sha256 != kept.sha256:
+        raise InputError(
+            f"baseline {kept.name}: is frozen with other content (sha256 {known.sha256[:12]}); "
+            "save this log under another name"
+        )
+    target = _object(home, kept.sha256)
+    if not target.is_file() or _digest(target) != kept.sha256:  # damage is mended by the same log
+        fresh.chmod(0o444)
+        fresh.replace(target)
+    if known is None:
+        write_text(label, kept.model_dump_json(indent=2) + "\n")
+    return known or kept
+
+
+def open_baseline(name: str, store: str | Path = STORE) -> tuple[Baseline, Samples]:
+    """Open a baseline; one whose bytes are not those that were saved is refused."""
+    kept = read_label(Path(store), name)
+    path = _object(Path(store), kept.sha256)
+    _verify(kept, path)
+    return kept, Samples.read(path)
+
+
+def log_or_baseline(source: str, store: str | Path = STORE) -> str | Samples:
+    """What a command's argument stands for: `baseline:NAME` for a baseline, else a log's path.
+
+    Example:
+        >>> log_or_baseline("runs/base")
+        'runs/base'
+    """
+    prefix, colon, name = source.partition(":")
+    return open_baseline(name, store)[1] if (prefix, colon) == ("baseline", ":") else source
+
+
+def list_baselines(store: str | Path = STORE) -> list[Baseline]:
+    """All baselines by name, each verified."""
+    folder = Path(store) / "names"
+    names = sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
+    found = [read_label(Path(store), name) for name in names]
+    for kept in found:
+        _verify(kept, _object(Path(store), kept.sha256))
+    return found
+
+
+def compare_with_baseline(
+    name: str,
+    log: str | Path,
+    *,
+    store: str | Path = STORE,
+    policy: Policy | None = None,
+    causes: bool = False,
+    **options: Any,
+) -> tuple[ForgettingMap, Judgement | None]:
+    """Compare a log with a baseline, judge it where a policy is given, and remember the result.
+
+    Other options are those of `forgetmap.compare`.
+    """
+    from forgetmap.gate.judgement import judge
+
+    kept, reference = open_baseline(name, store)
+    causes = causes or (policy is not None and policy.needs_causes)
+    result = compare_logs(reference, log, causes=causes, **options).map
+    judgement = judge(result, policy) if policy else None
+    cell = result.total
+    _append(
+        Path(store) / HISTORY,
+        Entry(
+            time=_now(),
+            baseline=name,
+            sha256=kept.sha256,
+            before=result.before.name,
+            after=result.after.name,
+            n=cell.n,
+            headline=cell.headline,
+            forgot=cell.forgot,
+            gained=cell.gained,
+            change=cell.change,
+            accuracy_after=cell.accuracy_after,
+            verdict=judgement.verdict if judgement else None,
+        ),
+    )
+    return result, judgement
+
+
+def read_history(name: str, store: str | Path = STORE) -> History:
+    """The comparisons with a baseline so far; a line that a crash cut off is counted, not fatal."""
+    _check_name(name)
+    path = Path(store) / HISTORY
+    entries, damaged = [], 0
+    for _, line in lines(path) if path.exists() else ():
+        try:
+            entry = Entry.model_validate_json(line)
+        except ValidationError:
+            damaged += bool(line.strip())
+            continue
+        if entry.baseline == name:
+            entries.append(entry)
+    return History(entries, damaged)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"baseline {name!r:.60}: a name has up to 64 letters, digits, dots, dashes, underscores"
+        )
+
+
+def _object(store: Path, digest: str) -> Path:
+    return store / "objects" / f"{digest}.parquet"
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be made a folder ({error.strerror})") from error
+
+
+def read_label(store: Path, name: str) -> Baseline:
+    """What a name stands for."""
+    _check_name(name)
+    path = store / "names" / f"{name}.json"
+    if not path.exists():
+        known = sorted(found.stem for found in (store / "names").glob("*.json"))[:20]
+        listed = f"there are {', '.join(known)}" if known else f"{store} holds none"
+        raise InputError(f"no baseline is called {name}; {listed}")
+    with open_binary(path) as file:
+        raw = file.read(100_000)
+    try:
+        kept = Baseline.model_validate_json(raw)
+    except ValidationError as error:
+        raise InputError(f"{path}: is damaged; save the baseline under another name") from error
+    if kept.name != name or not re.fullmatch(r"[0-9a-f]{64}", kept.sha256):
+        raise InputError(f"{path}: does not belong to the baseline {name}; it was tampered with")
+    return kept
+
+
+def _verify(kept: Baseline, path: Path) -> None:
+    if not path.is_file():
+        raise InputError(f"baseline {kept.name}: its content {path} is missing")
+    if _digest(path) != kept.sha256:
+        raise InputError(
+            f"baseline {kept.name}: {path} is not what was saved (its checksum differs); "
+            "restore it, or save a new baseline"
+        )
+
+
+def _digest(path: Path) -> str:
+    with open_binary(path) as file:
+        digest = hashlib.sha256()
+        for part in iter(partial(file.read, 2**20), b""):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _append(path: Path, entry: Entry) -> None:
+    """Add a line in one write, so that two processes at once do not mix theirs."""
+    line = orjson.dumps(entry.model_dump()) + b"\n"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
+            size = os.fstat(handle).st_size
+            cut_off = size and os.pread(handle, 1, size - 1) != b"\n"
+            os.write(handle, (b"\n" if cut_off else b"") + line)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

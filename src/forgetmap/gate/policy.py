@@ -1,0 +1,382 @@
+"""gate.yaml: what a checkpoint must keep, read strictly; a typo is refused with its line."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import read_small
+from forgetmap.base.words import brief, nearest
+from forgetmap.map.causes import CAUSES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from forgetmap.map.result import Cell, ForgettingMap
+
+Tier = Literal["block", "warn"]
+Action = Literal["pass", "warn", "block", "withhold"]
+MEASURES = ("forgetting", "raw", "latent", "excess", "soft", "drop")
+"""What a limit may bound: forgetting by the headline or a named estimator, or lost accuracy."""
+_CAUSE = "cause:"
+_GROUPS = ("category", "task")
+DRIFTING = ("capability", "group", "metric")
+"""What `forgetmap drift` compares."""
+_MOST_BYTES = 1_000_000
+EVERY = "*"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Require(_Strict):
+    """What must be true of a comparison before any limit is looked at."""
+
+    items: int = Field(default=20, ge=1)
+    """Fewest items in a cell that has a limit."""
+    coverage: float = Field(default=0.0, ge=0, le=1)
+    """Least share of the items of either log that could be compared."""
+    identity: Literal["content", "index"] = "index"
+    """`content`: refuse items that were paired by their number only."""
+    confounds: Literal["any"] | list[str] = "any"
+    """Settings that may differ between the two runs."""
+
+
+class _Bound(_Strict):
+    """What all limits have."""
+
+    where: str
+    tier: Tier = "block"
+    alpha: float | None = Field(default=None, gt=0, le=0.5)
+    """Own chance of a false alarm, outside the correction."""
+    undecided: Action | None = None
+    missing: Action | None = None
+
+    @property
+    def every(self) -> bool:
+        """Whether the limit is for every cell of a kind."""
+        return self.where.endswith(f":{EVERY}")
+
+
+class Limit(_Bound):
+    """A limit for one cell of the map or a kind of cells."""
+
+    where: str = "total"
+    """`total`, `macro`, `category:NAME`, `task:NAME`, or every one: `category:*`, `task:*`."""
+    measure: str = "forgetting"
+    """One of `MEASURES`, or `cause:NAME`: raw forgetting by that cause alone."""
+    max: float | None = Field(default=None, ge=0, le=1)
+    """As a share of all items."""
+    max_relative: float | None = Field(default=None, ge=0, le=1)
+    """As a share of what was right before; with `max` too, the stricter one counts."""
+
+    @field_validator("where")
+    @classmethod
+    def _known_place(cls, value: str) -> str:
+        group, _, name = value.partition(":")
+        if value in ("total", "macro") or (group in _GROUPS and name):
+            return value
+        if group in DRIFTING and name:
+            raise ValueError(f"{value!r:.60} is no part of the map; put it under capabilities")
+        raise ValueError(
+            f"{value!r:.60} is no place; write total, macro, category:NAME or task:NAME"
+            f"{nearest(group, ('total', 'macro', 'category:*', 'task:*'))}"
+        )
+
+    @field_validator("measure")
+    @classmethod
+    def _known_measure(cls, value: str) -> str:
+        known = (*MEASURES, *(f"{_CAUSE}{name}" for name in CAUSES))
+        if value in known:
+            return value
+        raise ValueError(f"{value!r:.60} is no measure{nearest(value, known)}")
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if self.max is None and self.max_relative is None:
+            raise ValueError("a limit needs max or max_relative")
+        return self
+
+    @property
+    def cause(self) -> str | None:
+        """The cause that is limited, where one is."""
+        return self.measure.removeprefix(_CAUSE) if self.measure.startswith(_CAUSE) else None
+
+
+class CapabilityLimit(_Bound):
+    """A limit on the drift of a capability, a group of capabilities, or one of their metrics.
+
+    Where a metric has a good end, the limit is on the loss; where it has none (length,
+    formatting), on the change either way.
+    """
+
+    where: str
+    """`capability:CODE`, `group:NAME`, `metric:TASK METRIC`, or every one: `capability:*`."""
+    max_relative: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """As a share of the value before."""
+    max: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """In the units of a metric; aggregates of several metrics have none."""
+
+    @field_validator("where")
+    @classmethod
+    def _known_place(cls, value: str) -> str:
+        kind, _, name = value.partition(":")
+        if kind in DRIFTING and name:
+            return value
+        places = tuple(f"{kind}:{EVERY}" for kind in DRIFTING)
+        raise ValueError(
+            f"{value!r:.60} is no place; write capability:CODE, group:NAME or metric:TASK METRIC"
+            f"{nearest(kind, places)}"
+        )
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if (self.max is None) == (self.max_relative is None):
+            raise ValueError("a limit on a capability needs either max_relative or max")
+        if self.max is not None and not self.where.startswith("metric:"):
+            raise ValueError("max is for metrics, which have units; write max_relative")
+        return self
+
+    @property
+    def bound(self) -> float:
+        """The limit, in the units of what it is on."""
+        found = self.max_relative if self.max is None else self.max
+        assert found is not None  # _bounded
+        return found
+
+    @property
+    def measure(self) -> str:
+        """What is limited, for tables."""
+        return "relative drift" if self.max is None else "drift"
+
+
+AnyLimit = Limit | CapabilityLimit
+
+
+class Policy(_Strict):
+    """A whole policy.
+
+    Example:
+        >>> policy = Policy(limits=[{"where": "total", "measure": "raw", "max": 0.1}])
+        >>> policy.alpha, policy.limits[0].tier
+        (0.025, 'block')
+    """
+
+    version: Literal[1] = 1
+    alpha: float = Field(default=0.025, gt=0, le=0.5)
+    """Chance that noise alone breaks any limit of a tier; 0.025 is one end of a 95 % interval."""
+    correction: Literal["holm", "none"] = "holm"
+    undecided: Action = "warn"
+    """What it means that the data cannot tell on which side of its limit a value lies."""
+    missing: Action = "withhold"
+    """What it means that a cell or an estimator is not in the map, or no drift was given."""
+    require: Require = Require()
+    limits: list[Limit] = []
+    capabilities: list[CapabilityLimit] = []
+
+    @model_validator(mode="after")
+    def _limited(self) -> Self:
+        if not self.limits and not self.capabilities:
+            raise ValueError("at least one limit must stand under limits or capabilities")
+        return self
+
+    @property
+    def needs_causes(self) -> bool:
+        """Whether a limit bounds a cause, so that the text of the logs must be read."""
+        return any(limit.cause for limit in self.limits)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Policy:
+        """Read a policy file; what is wrong with it is said with its line."""
+        path = Path(path)
+        raw = read_small(path, _MOST_BYTES, "a gate policy")
+        try:
+            text = raw.decode("utf-8-sig")
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            _refuse_tricks(path, node)
+            content = yaml.safe_load(text)
+        except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{path}{_mark(error)}: is not YAML ({brief(error)})") from error
+        if not isinstance(content, dict):
+            raise InputError(f"{path}:1: a policy is made of keys such as alpha and limits")
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            raise InputError(_explained(path, node, error)) from error
+
+
+def write_policy(result: ForgettingMap) -> str:
+    """A sensible policy for maps like this one, as YAML with comments.
+
+    Made from a comparison you accept: later ones may forget as much as its upper bounds, not
+    more. Accuracy may fall as far, and by the map's margin or the smallest change that such a
+    comparison can show. Tasks only warn.
+
+    Example:
+        >>> import forgetmap
+        >>> text = write_policy(forgetmap.demo())
+        >>> Policy.model_validate(yaml.safe_load(text)).limits[0].where
+        'total'
+    """
+    cell, margin = result.total, result.settings.margin
+    limits: list[dict[str, Any]] = [
+        {"where": "total", "measure": "forgetting", "max": _up(max(margin, cell.forgot.high))},
+        {"where": "total", "measure": "drop", "max": _up(max(margin, cell.mde, -cell.change.low))},
+        *_group_limits("category", result.categories, margin, "block"),
+        *_group_limits("task", result.tasks, margin, "warn"),
+    ]
+    if cell.causes is not None:
+        limits += [
+            {"where": "total", "measure": f"{_CAUSE}{name}", "max": margin, "tier": "warn"}
+            for name in ("format", "truncated", "refused")
+        ]
+    covered = min(
+        cell.n / max(1, count)
+        for count in (result.coverage.items_before, result.coverage.items_after)
+    )
+    allowed = _flow(sorted({setting_name(found.setting) for found in result.confounds}))
+    return "\n".join(
+        [
+            "# What a checkpoint must keep. Keys: docs/reference/policy.md",
+            "version: 1",
+            "alpha: 0.025         # chance that noise alone breaks any limit of a tier",
+            "correction: holm",
+            "undecided: warn      # pass, warn, block or withhold",
+            "missing: withhold",
+            "require:",
+            f"  items: {min(100, max(20, min(found.n for found in result.tasks.values())))}",
+            f"  coverage: {int(95 * covered) / 100:g}",
+            f"  confounds: {allowed}  # settings that may differ between the runs",
+            "limits:",
+            *(f"  - {_flow(limit)}" for limit in limits),
+            "",
+        ]
+    )
+
+
+def setting_name(setting: str) -> str:
+    """The name of a confound without the tasks it is told for.
+
+    Example:
+        >>> setting_name("few-shot examples (arc, mmlu)")
+        'few-shot examples'
+    """
+    return setting.partition(" (")[0]
+
+
+def _group_limits(
+    kind: str, cells: Mapping[str, Cell], margin: float, tier: Tier
+) -> list[dict[str, Any]]:
+    """One limit that three quarters of the cells keep, and their own for those that do not."""
+    if len(cells) < 2:
+        return []
+    highs = sorted(cell.forgot.high for cell in cells.values())
+    usual = _up(max(margin, highs[3 * (len(highs) - 1) // 4]))
+    most = {EVERY: usual} | {
+        name: _up(cell.forgot.high) for name, cell in cells.items() if cell.forgot.high > usual
+    }
+    return [
+        {"where": f"{kind}:{name}", "measure": "forgetting", "max": share, "tier": tier}
+        for name, share in most.items()
+    ]
+
+
+def _flow(value: object) -> str:
+    """A value as YAML on one line, quoted where its text asks for that."""
+    return yaml.safe_dump(value, default_flow_style=True, width=1_000_000, sort_keys=False).strip()
+
+
+def _up(share: float) -> float:
+    """The next half percent, which people can read."""
+    return min(1.0, math.ceil(share * 200 - 1e-9) / 200)
+
+
+# --- where in the file ----------------------------------------------------------------------------
+
+
+def _refuse_tricks(path: Path, node: yaml.Node | None) -> None:
+    """Refuse a key that stands twice, of which YAML would drop one in silence, and aliases."""
+    seen: set[int] = set()
+    for mapping in _nodes(node):
+        if id(mapping) in seen:
+            raise InputError(f"{path}:{_line(mapping)}: YAML aliases are not used in a policy")
+        seen.add(id(mapping))
+        if isinstance(mapping, yaml.MappingNode):
+            names = [key.value for key, _ in mapping.value]
+            for key, _ in mapping.value:
+                if not isinstance(key, yaml.ScalarNode):
+                    raise InputError(f"{path}:{_line(key)}: a key must be a word")
+                if names.count(key.value) > 1:
+                    raise InputError(f"{path}:{_line(key)}: {key.value!r:.60} stands twice")
+
+
+def _nodes(node: yaml.Node | None) -> Iterator[yaml.Node]:
+    todo = [node] if node is not None else []
+    limit = _MOST_BYTES
+    while todo and limit:  # an alias can make a loop
+        limit -= 1
+        found = todo.pop()
+        if isinstance(found, yaml.CollectionNode):
+            yield found
+        if isinstance(found, yaml.MappingNode):
+            todo += [value for _, value in found.value]
+        elif isinstance(found, yaml.SequenceNode):
+            todo += found.value
+
+
+def _explained(path: Path, node: yaml.Node | None, error: ValidationError) -> str:
+    """The first fault in one line: the file, the line, what is wrong, what may have been meant."""
+    faults = error.errors()
+    typos = [fault for fault in faults if fault["type"] == "extra_forbidden"]
+    first = (typos or faults)[0]  # a typo is also why a key is missing
+    place, key = _find(node, first["loc"])
+    where = f"{path}:{place}"
+    name = ".".join(str(part) for part in first["loc"])
+    if typos:
+        known = tuple(_model_at(first["loc"]).model_fields)
+        return f"{where}: unknown key {key!r:.60}{nearest(key, known)}"
+    told = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {name or 'the policy'}: {told}"
+
+
+def _find(node: yaml.Node | None, loc: tuple[int | str, ...]) -> tuple[int, str]:
+    """The line of a place in the file, and the last key on the way to it."""
+    line, key = _line(node), ""
+    for part in loc:
+        if isinstance(node, yaml.MappingNode):
+            pair = next((pair for pair in node.value if pair[0].value == str(part)), None)
+            if pair is None:
+                break
+            line, key, node = _line(pair[0]), str(part), pair[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            if part >= len(node.value):
+                break
+            node = node.value[part]
+            line = _line(node)
+    return line, key
+
+
+def _model_at(loc: tuple[int | str, ...]) -> type[BaseModel]:
+    inner: dict[str, type[BaseModel]] = {
+        "limits": Limit,
+        "capabilities": CapabilityLimit,
+        "require": Require,
+    }
+    return inner.get(str(loc[0]), Policy) if len(loc) > 1 else Policy
+
+
+def _line(node: yaml.Node | None) -> int:
+    return 1 if node is None else int(node.start_mark.line) + 1
+
+
+def _mark(error: Exception) -> str:
+    found: Any = getattr(error, "problem_mark", None)
+    return f":{found.line + 1}" if found is not None else ""

@@ -1,0 +1,305 @@
+"""Two logs in, one comparison out: the map, the pairs behind it, the cause of every loss."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+import numpy as np
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.words import some
+from forgetmap.map import published
+from forgetmap.map.causes import count_causes
+from forgetmap.map.cells import CellTable, Plan
+from forgetmap.map.flips import changed_items, find_causes
+from forgetmap.map.result import Cell, CoverageReport, ForgettingMap, Settings, Side
+from forgetmap.map.task_maps import TaskMap
+from forgetmap.pairing.two_logs import pair
+from forgetmap.readers.framework import ReadOptions
+from forgetmap.readers.registry import read_all
+from forgetmap.readers.table import check_columns
+from forgetmap.samples.comparability import Confound, find_confounds, suspicions
+from forgetmap.samples.table import THRESHOLD, Samples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import pyarrow as pa
+
+    from forgetmap.pairing.logs import Identity
+    from forgetmap.pairing.two_logs import Pairs
+
+Sources = tuple[tuple[str | Path | Samples, str | None, str], ...]
+"""Per side: the log, the model to take from it, and the side's name."""
+AnySamples = TypeVar("AnySamples", bound=Samples)
+DRAWS = 10_000
+"""Bootstrap draws, unless the caller asks for another number."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two logs, compared. Writers of reports and tables take it; it never changes."""
+
+    map: ForgettingMap
+    pairs: Pairs
+    causes: pa.ChunkedArray | None
+    """The cause of every change in the order of `Pairs.flips`; None if the text was not read."""
+
+    def changed(self) -> Iterator[pa.Table]:
+        """Stream the items that changed, with both answers and the cause of every loss."""
+        if self.causes is None:
+            raise InputError("the items were compared without their text; use causes=True")
+        return changed_items(self.pairs, self.causes)
+
+
+class CompareOptions(TypedDict, total=False):
+    """The options of `compare_logs`, for calls that pass them on."""
+
+    before_model: str | None
+    after_model: str | None
+    task_map: str | Path | TaskMap | None
+    metric: Mapping[str, str] | str | None
+    threshold: float
+    margin: float
+    identity: Identity
+    engine: str
+    columns: Mapping[str, str] | None
+    compat: str | None
+    draws: int
+    seed: int
+    tick: Callable[[int], None] | None
+
+
+def compare_logs(
+    before: str | Path | Samples,
+    after: str | Path | Samples,
+    *,
+    before_model: str | None = None,
+    after_model: str | None = None,
+    task_map: str | Path | TaskMap | None = None,
+    metric: Mapping[str, str] | str | None = None,
+    threshold: float = THRESHOLD,
+    margin: float = 0.02,
+    identity: Identity = "content",
+    engine: str = "duckdb",
+    columns: Mapping[str, str] | None = None,
+    compat: str | None = None,
+    causes: bool = False,
+    draws: int = DRAWS,
+    seed: int = 0,
+    tick: Callable[[int], None] | None = None,
+) -> Comparison:
+    """Compare two logs item by item.
+
+    Args:
+        before: Log of the model before post-training: a file, a folder, or Samples.
+        after: Log of the model after it.
+        before_model: Which model to take where the log before holds several.
+        after_model: The same for the log after.
+        task_map: Categories of the tasks: a built-in map's name, a CSV or YAML file.
+        metric: Metric for all tasks, or per task; by default the most lenient to format.
+        threshold: Score from which an answer counts as correct.
+        margin: Change of accuracy, and share forgotten, that would matter to you.
+        identity: `content`, or `index` to pair by the harness's own ids.
+        engine: `duckdb`, or `spark` for Samples Parquet in a lake that outgrew one machine.
+        columns: For plain tables, what forgetmap needs -> the column's name.
+        compat: `post-forget` adds the table of the published pipeline.
+        causes: Say why items were lost, in every cell; reads the text of the logs.
+        draws: Bootstrap draws.
+        seed: Seed of the draws.
+        tick: Called with the number of bytes just read.
+
+    Example:
+        >>> from forgetmap.samples import Samples, content_hash
+        >>> def log(*scores):
+        ...     return Samples.from_rows({"item": content_hash(str(i)), "score": s}
+        ...                              for i, s in enumerate(scores))
+        >>> total = compare_logs(log(1, 1, 1, 0), log(1, 0, 1, 1)).map.total
+        >>> total.forgetting.raw.value, total.backward_transfer.raw.value
+        (0.25, 0.25)
+    """
+    check_threshold(threshold)
+    plan = Plan(margin=margin, draws=draws, seed=seed)
+    plan.check()
+    _check_choices(identity, engine, compat)
+    check_columns(columns or {})
+    categories = task_map if isinstance(task_map, TaskMap | None) else TaskMap.load(task_map)
+    how = ReadOptions(
+        text=causes or compat is not None,
+        columns=columns or {},
+        tick=tick or (lambda _bytes: None),
+    )
+    sources = ((before, before_model, "before"), (after, after_model, "after"))
+    run = _pair_in_lake if engine == "spark" else _pair_here
+    sides, pairs = run(sources, how, metric=metric, threshold=threshold, identity=identity)
+    if categories:
+        pairs = _with_task_map(pairs, categories)
+    result = build_map(
+        pairs,
+        {task: categories.category(task) for task in pairs.patterns.tasks} if categories else {},
+        plan,
+        sides=sides,
+        threshold=threshold,
+        task_map=categories.name if categories else None,
+    )
+    if compat:
+        table = published.post_forget(sides[0], sides[1], pairs.metrics)
+        result = result.model_copy(update={"compat": table})
+    return with_causes(result, pairs) if causes else Comparison(result, pairs, None)
+
+
+def with_causes(result: ForgettingMap, pairs: Pairs) -> Comparison:
+    """Work out the cause of every loss, and count the causes in every cell of the map."""
+    causes = find_causes(pairs)
+    counted = count_causes(result, changed_items(pairs, causes), pairs.churn())
+    return Comparison(counted, pairs, causes)
+
+
+def build_map(
+    pairs: Pairs,
+    categories: Mapping[str, str],
+    plan: Plan,
+    *,
+    sides: list[Samples],
+    threshold: float,
+    task_map: str | None,
+) -> ForgettingMap:
+    """Compute every cell from the pairs; costs the same for a thousand items and for millions."""
+    table = CellTable(pairs.patterns, categories, plan)
+    total = table.total()
+    return ForgettingMap(
+        before=_side(sides[0], total.repeats_before),
+        after=_side(sides[1], total.repeats_after),
+        settings=Settings(
+            metric=pairs.metrics,
+            threshold=threshold,
+            margin=plan.margin,
+            seed=plan.seed,
+            draws=plan.draws,
+            headline=total.headline,
+            task_map=task_map,
+        ),
+        coverage=CoverageReport(**asdict(pairs.coverage)),
+        confounds=[*_confounds(sides, pairs.patterns.tasks), *_changed_prompts(pairs)],
+        warnings=[
+            *(f"before: {text}" for text in sides[0].meta.warnings),
+            *(f"after: {text}" for text in sides[1].meta.warnings),
+            *pairs.warnings,
+            *_conflict_warning(pairs),
+            *suspicions(sides[0], sides[1], flipped=_has_flipped(total)),
+        ],
+        total=total,
+        macro=table.macro(),
+        categories=table.category_cells(),
+        tasks=table.tasks(),
+        task_categories=dict(categories),
+    )
+
+
+def _has_flipped(total: Cell) -> bool:
+    return total.forgetting.raw.value > 0 or total.backward_transfer.raw.value > 0
+
+
+def check_threshold(threshold: float) -> None:
+    """Refuse a score that none can be compared with."""
+    if not math.isfinite(threshold):
+        raise InputError(f"the threshold must be a number, not {threshold}")
+
+
+def _check_choices(identity: str, engine: str, compat: str | None) -> None:
+    if identity not in ("content", "index"):
+        raise InputError(f"--identity {identity}: must be content or index")
+    if engine not in ("duckdb", "spark"):
+        raise InputError(f"--engine {engine}: must be duckdb or spark")
+    if compat is not None and compat not in published.PROTOCOLS:
+        raise InputError(f"--compat {compat}: known are {', '.join(published.PROTOCOLS)}")
+    if engine == "spark" and compat:
+        raise InputError("--compat reads whole logs; it works with --engine duckdb only")
+
+
+def _pair_here(sources: Sources, how: ReadOptions, **options: Any) -> tuple[list[Samples], Pairs]:
+    """Read both logs, whatever harness wrote them, and pair them with DuckDB."""
+    logs = read_all([source for source, _, _ in sources], how)
+    sides = [
+        _only(samples, model, side) for samples, (_, model, side) in zip(logs, sources, strict=True)
+    ]
+    return sides, pair(*sides, **options)
+
+
+def _pair_in_lake(
+    sources: Sources,
+    how: ReadOptions,  # noqa: ARG001  # Spark reads what it needs
+    **options: Any,
+) -> tuple[list[Samples], Pairs]:
+    """Pair Samples Parquet with Spark, where it lies."""
+    from forgetmap.pairing import spark
+
+    lakes = [_only(spark.Lake(str(source)), model, side) for source, model, side in sources]
+    return [*lakes], spark.pair(*lakes, **options)
+
+
+def _only(samples: AnySamples, model: str | None, side: str) -> AnySamples:
+    try:
+        return samples.only(model)
+    except InputError as error:
+        raise InputError(f"{side}: {error} (--{side}-model)") from error
+
+
+def _with_task_map(pairs: Pairs, task_map: TaskMap) -> Pairs:
+    """Take missing option counts from the task map, and leave out what it says to ignore."""
+    applied = task_map.apply(pairs.patterns.tasks)
+    patterns = pairs.patterns.where(~np.isin(pairs.patterns.task, applied.ignored))
+    k = patterns.k.copy()
+    for task, options in applied.options.items():
+        k[(patterns.task == task) & np.isinf(k)] = options
+    return replace(
+        pairs,
+        patterns=patterns._replace(k=k),
+        metrics={task: name for task, name in pairs.metrics.items() if task not in applied.ignored},
+        warnings=[*pairs.warnings, *applied.warnings],
+    )
+
+
+def _side(samples: Samples, runs: int) -> Side:
+    name = samples.model or ", ".join(samples.models)
+    version = f" {samples.meta.version}" if samples.meta.version else ""
+    return Side(name=name, harness=f"{samples.meta.harness}{version}", runs=runs)
+
+
+def _conflict_warning(pairs: Pairs) -> list[str]:
+    if not pairs.conflicts:
+        return []
+    listed = ", ".join(f"{task}#{ref}" for task, ref in pairs.conflicts[:5])
+    more = f" and {len(pairs.conflicts) - 5} more" if len(pairs.conflicts) > 5 else ""
+    return [f"same id, different content, not paired: {listed}{more}"]
+
+
+def _confounds(sides: list[Samples], tasks: list[str]) -> list[Confound]:
+    # That the weights differ is why the two are compared.
+    before, after = (
+        {name: value for name, value in samples.settings.items() if name != "weights"}
+        for samples in sides
+    )
+    one, other = (samples.meta.harness for samples in sides)
+    if one == other:
+        return find_confounds(before, after, tasks)
+    # Harnesses tell different things; only what both tell in the same form can be compared.
+    both = [
+        name for name in before.keys() & after.keys() if type(before[name]) is type(after[name])
+    ]
+    before, after = ({name: settings[name] for name in both} for settings in (before, after))
+    told = find_confounds(before, after, tasks)
+    return [Confound(setting="harness", before=one, after=other), *told]
+
+
+def _changed_prompts(pairs: Pairs) -> list[Confound]:
+    """Tell in which tasks the two models were asked in other words."""
+    if not pairs.prompts:
+        return []
+    changed, paired = (sum(column) for column in zip(*pairs.prompts.values(), strict=True))
+    where = some(pairs.prompts)
+    told = f"another in {changed:,} of {paired:,} items"
+    return [Confound(setting=f"prompt ({where})", before="as asked", after=told)]

@@ -1,0 +1,1 @@
+"""Merging: two checkpoints in, one out, and the sweep that finds the best."""

@@ -1,0 +1,562 @@
+"""Checkpoints by the block: safetensors read and written in pieces, by numpy alone.
+
+A checkpoint is never held in memory. Tensors are read, computed and written in blocks of `BLOCK`
+bytes, by threads of which each has a tensor of its own, so the memory does not depend on the size
+of the model, and the processor works while the disk does. Stored 16-bit numbers are computed in
+float32, 32-bit ones in float64, and rounded once when they are written.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from ml_dtypes import bfloat16
+from numpy.typing import NDArray
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import flush_to_disk
+from forgetmap.base.json import read_json
+from forgetmap.base.words import some
+
+Floats = NDArray[Any]
+"""float32 or float64."""
+Block = tuple[int, int]
+"""First and end of a part of a tensor's numbers."""
+Each = Callable[[Callable[[Block], Any], Sequence[Block]], Iterable[Any]]
+"""What calls a function with every block: `map`, or that of a pool of threads."""
+
+BLOCK = 2**20
+"""Bytes of a block: few enough for the processor's cache, and enough that threads, of which only
+one at a time runs Python, seldom wait for each other."""
+_SHARED = 2**24
+"""Numbers from which a tensor is worked on by all threads."""
+_MOST_THREADS = 8
+INDEX = "model.safetensors.index.json"
+SINGLE = "model.safetensors"
+
+_LONGEST_HEADER = 100 * 2**20
+_STORED = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+_SIZES = {
+    **{name: np.dtype(code).itemsize for name, code in _STORED.items()},
+    **{"I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1},
+}
+_CONFIG_NAMES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+_HEAD = "lm_head.weight"
+_EMBEDDINGS = ("embed_tokens.weight", "wte.weight", "embed_in.weight", "word_embeddings.weight")
+_CARRIED = (
+    *("config.json", "generation_config.json", "tokenizer*", "special_tokens_map.json"),
+    *("added_tokens.json", "vocab.*", "merges.txt", "*.tiktoken", "*.model", "chat_template*"),
+    *("preprocessor_config.json", "processor_config.json"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Where a tensor lies."""
+
+    file: Path
+    dtype: str
+    """As safetensors names it: F32, BF16 and so on."""
+    shape: tuple[int, ...]
+    start: int
+    """Of its bytes in the file."""
+
+    @property
+    def count(self) -> int:
+        """How many numbers it holds."""
+        return math.prod(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes."""
+        return self.count * _SIZES[self.dtype]
+
+    @property
+    def is_float(self) -> bool:
+        """Whether its numbers can be merged."""
+        return self.dtype in _STORED
+
+    @property
+    def is_large(self) -> bool:
+        """Whether several threads share its blocks; of others each thread takes a whole one."""
+        return self.count >= _SHARED
+
+    @property
+    def blocks(self) -> list[Block]:
+        """All blocks, in order."""
+        length = max(1, BLOCK // _SIZES[self.dtype])
+        starts = range(0, self.count, length)
+        return [(start, min(start + length, self.count)) for start in starts]
+
+    def raw(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+        """Numbers as they are stored, bfloat16 as its bits."""
+        stop = self.count if stop is None else stop
+        return self._fill(np.empty((stop - start) * _SIZES[self.dtype], np.uint8), start)
+
+    def read(self, start: int = 0, stop: int | None = None) -> Floats:
+        """Numbers in the type they are computed in."""
+        stop = self.count if stop is None else stop
+        size = (stop - start) * _SIZES[self.dtype]
+        place = _reused.place[:size]
+        if place.size < size:  # a whole tensor at once, as the factors of adapters are read
+            place = np.empty(size, np.uint8)
+        return to_wide(self._fill(place, start), self.dtype)
+
+    def _fill(self, place: NDArray[np.uint8], start: int) -> NDArray[Any]:
+        """Read numbers, from the one at `start`, into all of a place."""
+        size = _SIZES[self.dtype]
+        try:
+            whole = _read_into(place, self.file, self.start + start * size)
+        except OSError as error:
+            raise InputError(f"{self.file}: cannot be read ({error.strerror})") from error
+        if not whole:
+            raise InputError(f"{self.file}: became shorter while it was read")
+        return place.view(_STORED.get(self.dtype, f"V{size}"))
+
+
+class _Reused(threading.local):
+    """Where a thread reads its blocks to: memory it has just used is several times quicker."""
+
+    def __init__(self) -> None:
+        self.place = np.empty(BLOCK, np.uint8)
+
+
+_reused = _Reused()
+
+
+def _read_into(array: NDArray[np.uint8], file: Path, offset: int) -> bool:
+    """Fill an array from a file; False where the file ends before. Quicker than np.fromfile."""
+    handle = os.open(file, os.O_RDONLY)
+    try:
+        rest = memoryview(array.data)
+        while rest:
+            count = os.preadv(handle, [rest], offset)
+            if not count:
+                return False
+            rest, offset = rest[count:], offset + count
+    finally:
+        os.close(handle)
+    return True
+
+
+def to_wide(raw: NDArray[Any], dtype: str) -> Floats:
+    """Stored numbers in the wider type they are computed in: 16 bits in float32, 32 in float64.
+
+    Example:
+        >>> to_wide(np.array([0x3F80, 0xC040], np.uint16), "BF16")
+        array([ 1., -3.], dtype=float32)
+    """
+    if dtype == "BF16":
+        raw = raw.view(bfloat16)
+    wide: Floats = raw.astype(np.float32 if raw.itemsize == 2 else np.float64)
+    return wide
+
+
+def to_stored(values: Floats, dtype: str) -> NDArray[Any]:
+    """Computed numbers as they are stored, rounded to the nearest, ties to even.
+
+    Example:
+        >>> bits = to_stored(np.array([1.0, -3.0], np.float32), "BF16")
+        >>> [hex(number) for number in bits.tolist()]
+        ['0x3f80', '0xc040']
+    """
+    if dtype == "BF16":
+        with np.errstate(invalid="ignore"):  # said of NaN, which stays NaN
+            return values.astype(np.float32, copy=False).astype(bfloat16).view("<u2")
+    try:
+        with np.errstate(over="raise"):
+            return values.astype(_STORED[dtype])
+    except FloatingPointError as error:
+        raise InputError(
+            f"a merged weight is too large for {_CONFIG_NAMES[dtype]}; save BEFORE as bfloat16"
+        ) from error
+
+
+def read_header(file: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, checked against its size.
+
+    Example:
+        >>> read_header(Path("missing.safetensors"))
+        Traceback (most recent call last):
+        ...
+        forgetmap.base.errors.InputError: missing.safetensors: no such file
+    """
+    if not file.is_file():
+        raise InputError(f"{file}: no such file")
+    try:
+        with file.open("rb") as opened:
+            length = int.from_bytes(opened.read(8), "little")
+            size = file.stat().st_size
+            if not 2 <= length <= min(_LONGEST_HEADER, size - 8):
+                raise InputError(f"{file}: is not a safetensors file, or was cut off")
+            header = json.loads(opened.read(length))
+        return _checked(file, header, 8 + length, size)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror})") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{file}: its header is damaged; save the model again") from error
+
+
+def _checked(file: Path, header: dict[str, Any], first: int, size: int) -> dict[str, Tensor]:
+    found = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        dtype, shape = str(entry["dtype"]), tuple(int(side) for side in entry["shape"])
+        start, end = (int(place) for place in entry["data_offsets"])
+        if dtype not in _SIZES:
+            raise InputError(f"{file}: {name} is stored as {dtype}; save it as bfloat16 or float32")
+        tensor = Tensor(file, dtype, shape, first + start)
+        if min(shape, default=0) < 0 or start < 0 or end - start != tensor.size:
+            raise InputError(f"{file}: the header's entry of {name} does not fit its shape")
+        if first + end > size:
+            raise InputError(f"{file}: is cut off in the middle of {name}; copy it again")
+        found[name] = tensor
+    return found
+
+
+class Weights:
+    """The tensors of a checkpoint folder, by name, in one file or in shards.
+
+    Args:
+        folder: A Hugging Face folder with safetensors files.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise InputError(f"{folder}: no such model folder")
+        if not (self.folder / "config.json").is_file():
+            raise InputError(f"{folder}: is not a model folder (no config.json)")
+        self.config = read_json(self.folder / "config.json")
+        if not isinstance(self.config, dict):
+            raise InputError(f"{self.folder / 'config.json'}: is not a model's configuration")
+        self.shards = {file.name: read_header(file) for file in self._files()}
+        self.tensors = {
+            name: tensor for held in self.shards.values() for name, tensor in held.items()
+        }
+        if self.is_tied and _HEAD not in self.tensors and (embedding := self._embedding()):
+            self.tensors[_HEAD] = self.tensors[embedding]
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        return self.folder.resolve().name
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether the output layer is the embedding again."""
+        text = self.config.get("text_config")
+        inner = text if isinstance(text, dict) else {}
+        return bool(self.config.get("tie_word_embeddings", inner.get("tie_word_embeddings", False)))
+
+    @property
+    def dtype(self) -> str:
+        """The number type of most weights, as torch names it."""
+        kinds = Counter(tensor.dtype for tensor in self.tensors.values() if tensor.is_float)
+        return _CONFIG_NAMES[kinds.most_common(1)[0][0]] if kinds else "float32"
+
+    def alias(self, name: str) -> str:
+        """The name that a tied tensor shares with its twin, so that both get the same numbers."""
+        return (self._embedding() or name) if name == _HEAD and self.is_tied else name
+
+    def read(self, name: str, start: int, stop: int) -> Floats:
+        """A block of a tensor, in the type it is computed in."""
+        return self.tensors[name].read(start, stop)
+
+    def carried_from(self) -> list[Path]:
+        """Folders whose config and tokenizer belong to the weights; later ones win."""
+        return [self.folder]
+
+    def _embedding(self) -> str | None:
+        return next((name for name in self.tensors if name.endswith(_EMBEDDINGS)), None)
+
+    def _files(self) -> list[Path]:
+        index = self.folder / INDEX
+        if not index.is_file():
+            if (self.folder / SINGLE).is_file():
+                return [self.folder / SINGLE]
+            raise InputError(
+                f"{self.folder}: holds no {SINGLE}; save the model with save_pretrained"
+            )
+        listed = read_json(index)
+        names = listed.get("weight_map") if isinstance(listed, dict) else None
+        if not isinstance(names, dict) or not names:
+            raise InputError(f"{index}: is not an index of shards")
+        files = sorted({str(name) for name in names.values()})
+        for file in files:
+            if Path(file).name != file:
+                raise InputError(f"{index}: names {file}, which lies outside the folder")
+            if not (self.folder / file).is_file():
+                raise InputError(f"{self.folder}: the shard {file} is missing")
+        return [self.folder / file for file in files]
+
+
+def check_alike(first: Weights, second: Weights) -> None:
+    """Refuse two checkpoints whose tensors cannot be put on top of each other."""
+    kinds = [weights.config.get("model_type") for weights in (first, second)]
+    if kinds[0] != kinds[1]:
+        raise InputError(
+            f"{first.name} is a {kinds[0]} model, {second.name} a {kinds[1]} model; "
+            "only models of one architecture can be merged"
+        )
+    if first.is_tied != second.is_tied:
+        tied, own = (first, second) if first.is_tied else (second, first)
+        raise InputError(
+            f"{tied.name} uses its embedding as output layer, {own.name} has one of its own; "
+            "only models of one architecture can be merged"
+        )
+    for one, other in ((first, second), (second, first)):
+        missing = [name for name in one.tensors if name not in other.tensors]
+        if missing:
+            raise InputError(
+                f"{other.name} lacks {len(missing):,} tensors that {one.name} has: "
+                f"{some(missing, 3)}"
+            )
+    for name, tensor in first.tensors.items():
+        _check_shapes(name, tensor, second.tensors[name], first.name, second.name)
+    _check_vocabulary(first, second)
+
+
+def _check_shapes(name: str, one: Tensor, other: Tensor, first: str, second: str) -> None:
+    if one.shape != other.shape:
+        sizes = " and ".join("x".join(map(str, tensor.shape)) for tensor in (one, other))
+        reason = ""
+        if name == _HEAD or name.endswith(_EMBEDDINGS):
+            reason = "; the vocabularies differ, merging needs the same tokens"
+        raise InputError(f"{first} and {second} differ in the shape of {name} ({sizes}){reason}")
+    if one.dtype != other.dtype and not (one.is_float and other.is_float):
+        raise InputError(f"{first} and {second} differ in the kind of numbers of {name}")
+
+
+def _check_vocabulary(first: Weights, second: Weights) -> None:
+    """The same number of tokens is not enough: row 17 must mean the same word on both sides."""
+    files = [weights.carried_from()[0] / "tokenizer.json" for weights in (first, second)]
+    if not all(file.is_file() for file in files):
+        return
+    texts = [file.read_bytes() for file in files]
+    if texts[0] == texts[1]:
+        return
+    one, other = (_vocabulary(file) for file in files)
+    shared = one.keys() & other.keys()
+    moved = [token for token in shared if one[token] != other[token]]
+    if moved or not shared:
+        raise InputError(
+            f"{first.name} and {second.name} number their tokens differently "
+            f"({len(moved):,} of {len(shared):,}); merging needs one tokenizer"
+        )
+
+
+def _vocabulary(file: Path) -> dict[str, int]:
+    content = read_json(file)
+    model = content.get("model") if isinstance(content, dict) else None
+    found = model.get("vocab") if isinstance(model, dict) else None
+    if isinstance(found, list):  # unigram models: [[token, score], ...]
+        return {str(entry[0]): place for place, entry in enumerate(found)}
+    return found if isinstance(found, dict) else {}
+
+
+def check_new_folder(out: Path, inputs: list[Path]) -> None:
+    """Refuse an output folder that exists, or that lies in what is read."""
+    if out.exists() or out.is_symlink():
+        raise InputError(f"{out}: exists already; name a new folder")
+    if not out.parent.is_dir():
+        raise InputError(f"{out}: the folder {out.parent} does not exist; create it first")
+    real = out.resolve()
+    for folder in inputs:
+        if real.is_relative_to(folder.resolve()):
+            raise InputError(f"{out}: lies inside {folder}, which is read; name another folder")
+
+
+@contextmanager
+def new_folder(out: Path) -> Iterator[Path]:
+    """Yield a temporary folder beside `out` that becomes `out`, whole, on success."""
+    try:
+        made = tempfile.mkdtemp(prefix=f".{out.name[:100]}.", suffix=".part", dir=out.parent)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be made a folder ({error.strerror})") from error
+    folder = Path(made)
+    try:
+        yield folder
+        for file in folder.iterdir():
+            flush_to_disk(file)
+        folder.chmod(0o755)
+        folder.rename(out)
+        flush_to_disk(out.parent)
+    except OSError as error:
+        raise InputError(f"{out}: writing failed ({error.strerror or error})") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_like(
+    model: Weights,
+    folder: Path,
+    prepare: Callable[[str, Each], Callable[[int, int], NDArray[Any]]],
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> None:
+    """Write tensors in the shards, order and number types of a checkpoint.
+
+    Args:
+        model: The checkpoint whose layout is taken.
+        folder: Where the files go.
+        prepare: Given a tensor's name, looks at it as a whole where it must (by what goes through
+            its blocks), and returns what computes a block of it, as it is stored.
+        progress: Called with the bytes computed, and how many there will be.
+    """
+    _keep_freed_memory()
+    total = sum(_size(held) for held in model.shards.values())
+    done, flushes = 0, list[Future[None]]()
+    workers = min(max(2, os.cpu_count() or 2), _MOST_THREADS)
+    with ExitStack() as stack:
+        begun = [
+            _begin(stack.enter_context((folder / shard).open("wb", 0)), held)
+            for shard, held in model.shards.items()
+        ]
+        parts = _in_turns(begun, workers)
+        sharing, threads, flusher = (
+            stack.enter_context(ThreadPoolExecutor(count)) for count in (workers, workers, 1)
+        )
+
+        def write(part: _Part) -> _Part:
+            each: Each = sharing.map if part.tensor.is_large else map
+            _write_tensor(part, prepare(part.name, each), each)
+            return part
+
+        for part in threads.map(write, parts):
+            done += part.tensor.size
+            progress(done, total)
+            if not flushes or flushes[-1].done():  # the disk writes while we compute
+                flushes.append(flusher.submit(os.fsync, part.file))
+        for flush in flushes:
+            flush.result()
+    if (model.folder / INDEX).is_file():
+        shutil.copyfile(model.folder / INDEX, folder / INDEX)
+
+
+def _in_turns(shards: Sequence[list[_Part]], workers: int) -> list[_Part]:
+    """The parts of a few shards in turns, then of the next: a file takes one writer at a time."""
+    groups = (shards[first : first + workers] for first in range(0, len(shards), workers))
+    return [
+        part
+        for group in groups
+        for turn in zip_longest(*group)
+        for part in turn
+        if part is not None
+    ]
+
+
+class _Part(NamedTuple):
+    """A tensor that is to be written, and where."""
+
+    name: str
+    tensor: Tensor
+    file: int
+    place: int
+
+
+def _begin(file: IO[bytes], held: Mapping[str, Tensor]) -> list[_Part]:
+    """Write the header of a shard; what is left to write."""
+    first = file.write(header_bytes(held))
+    file.truncate(first + _size(held))
+    places = _places(held, first)
+    return [
+        _Part(name, tensor, file.fileno(), places[name])
+        for name, tensor in held.items()
+        if tensor.count
+    ]
+
+
+def _keep_freed_memory() -> None:
+    """Have the C library reuse the memory of blocks instead of handing it back each time.
+
+    glibc raises its limit for that to the largest block it has seen freed, up to 32 MiB; untouched,
+    such a block costs nothing. Without this, half of a merge is spent on fresh pages.
+    """
+    np.empty(31 * 2**20, np.uint8)
+
+
+def _write_tensor(part: _Part, compute: Callable[[int, int], NDArray[Any]], each: Each) -> None:
+    def write(block: Block) -> None:
+        rest = memoryview(compute(*block).view(np.uint8).data)
+        offset = part.place + block[0] * _SIZES[part.tensor.dtype]
+        while rest:
+            written = os.pwrite(part.file, rest, offset)
+            rest, offset = rest[written:], offset + written
+
+    for _ in each(write, part.tensor.blocks):
+        pass
+
+
+def save_tensors(file: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
+    """Write a few arrays as one safetensors file (float32 or float64 numbers, or 16-bit floats)."""
+    codes = {np.dtype(code): name for name, code in _STORED.items() if name != "BF16"}
+    held = {
+        name: Tensor(file, codes[array.dtype], array.shape, 0) for name, array in tensors.items()
+    }
+    with file.open("wb") as opened:
+        opened.write(header_bytes(held))
+        for array in tensors.values():
+            opened.write(np.ascontiguousarray(array).tobytes())
+
+
+def _size(held: Mapping[str, Tensor]) -> int:
+    return sum(tensor.size for tensor in held.values())
+
+
+def _places(held: Mapping[str, Tensor], first: int) -> dict[str, int]:
+    places, end = {}, first
+    for name, tensor in held.items():
+        places[name] = end
+        end += tensor.size
+    return places
+
+
+def header_bytes(held: Mapping[str, Tensor]) -> bytes:
+    """What a safetensors file with these tensors, in this order, begins with.
+
+    Example:
+        >>> json.loads(header_bytes({"w": Tensor(Path("f"), "F32", (2,), 0)})[8:])["w"]
+        {'dtype': 'F32', 'shape': [2], 'data_offsets': [0, 8]}
+    """
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    ends = _places(held, 0)
+    for name, tensor in held.items():
+        end = ends[name] + tensor.size
+        offsets = [ends[name], end]
+        header[name] = {"dtype": tensor.dtype, "shape": tensor.shape, "data_offsets": offsets}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # so that the numbers lie where the processor likes them
+    return len(text).to_bytes(8, "little") + text
+
+
+def carry(sources: Sequence[Path], folder: Path) -> None:
+    """Copy what lies beside the weights: config, tokenizer, chat template; later sources win."""
+    for source in sources:
+        for pattern in _CARRIED:
+            for file in sorted(source.glob(pattern)):
+                if file.is_file():
+                    shutil.copyfile(file, folder / file.name)
+
+
+def write_config(config: Mapping[str, Any], dtype: str, folder: Path) -> None:
+    """Write a model's config, its number type that of the weights that were written."""
+    known = [key for key in ("dtype", "torch_dtype") if key in config]
+    config = {**config, **dict.fromkeys(known, dtype)}
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,537 @@
+"""A replay set for what was forgotten: made up by the model before, or drawn from a pool.
+
+Never the evaluation items themselves: every example is held against all items of the evaluation,
+not only the forgotten ones, and what meets one of them is refused and told.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import orjson
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import make_folder, replacing
+from forgetmap.base.version import __version__
+from forgetmap.base.words import percent, some
+from forgetmap.evaluate.store import Store
+from forgetmap.map.items import Filter
+from forgetmap.map.saved import MAP, SavedComparison, open_saved
+from forgetmap.mitigate.replay.leaks import EvaluationItem, LeakCheck, plain_words
+from forgetmap.mitigate.replay.pool import Example, Pool, Row, nearest, read_pool
+from forgetmap.mitigate.replay.synthesis import Making, Topic, synthesise
+from forgetmap.readers.framework import ReadOptions, json_lines
+from forgetmap.readers.registry import read
+from forgetmap.theory.answers import Answer, finetuning_replay_answer, replay_answer
+
+if TYPE_CHECKING:
+    from forgetmap.evaluate.models import Model, Running
+
+REPLAY_SCHEMA_VERSION = 1
+MESSAGES, PROMPTS = "replay.jsonl", "replay-prompt-completion.jsonl"
+MIXTURE, MANIFEST = "mixture.yaml", "manifest.json"
+YOUR_DATA = "REPLACE-WITH-YOUR-TRAINING-DATA.jsonl"
+_LISTED = 200
+"""Refusals listed one by one; all are counted."""
+_BATCH, _RISK = 32, 0.01
+Form = Literal["messages", "prompt-completion"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Share(_Model):
+    """What a category gets."""
+
+    forgotten: int
+    wanted: int
+    synthesised: int
+    drawn: int
+
+
+class Refusal(_Model):
+    """An example that meets an evaluation item, and was left out."""
+
+    source: str
+    """`model`, or file and line of the pool."""
+    task: str
+    item: str
+    how: str
+
+
+class Mixing(_Model):
+    """A replay share of the theory lab, with what it rests on."""
+
+    training: Literal["supervised", "on-policy"]
+    share: float
+    meaning: str
+    rests_on: str
+    do_not_trust_when: str
+
+
+class ReplaySet(_Model):
+    """What was made, and how: the manifest of the folder."""
+
+    schema_version: int = REPLAY_SCHEMA_VERSION
+    forgetmap_version: str = __version__
+    before: str
+    after: str
+    budget: int
+    examples: int
+    categories: dict[str, Share]
+    checked_items: int
+    """Evaluation items that every example was held against."""
+    refused: int
+    refused_of_pool: int
+    refusals: list[Refusal]
+    dropped: dict[str, int]
+    """Why other questions and rows were not used -> how many."""
+    pool: str | None
+    model: str | None
+    fingerprint: str | None
+    making: dict[str, Any] | None
+    seed: int
+    mixing: list[Mixing]
+    new_examples: int
+    """So many new examples go with this set at the share for supervised training."""
+    warnings: list[str]
+
+    def to_json(self) -> str:
+        """The manifest."""
+        return self.model_dump_json(indent=2)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is wanted."""
+
+    comparison: SavedComparison
+    forgotten: Mapping[str, Sequence[str]]
+    """Category -> texts of its forgotten items."""
+    budget: int
+    making: Making
+    mixing: list[Mixing]
+
+    @cached_property
+    def wanted(self) -> dict[str, int]:
+        """Category -> examples."""
+        return share_out(self.budget, {name: len(found) for name, found in self.forgotten.items()})
+
+    def missing(self, examples: Sequence[Example]) -> dict[str, int]:
+        """Category -> examples that are not there yet."""
+        there = Counter(example.category for example in examples)
+        return {name: count - there[name] for name, count in self.wanted.items()}
+
+
+@dataclass
+class _Draft:
+    """Examples while they are gathered, and why others are not among them."""
+
+    check: LeakCheck
+    examples: list[Example] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    _seen: set[tuple[str, ...]] = field(default_factory=set)
+
+    def leaks(self, source: str, prompt: str, completion: str) -> bool:
+        """Whether a text meets an evaluation item; if so it is put on record."""
+        leak = self.check.find(prompt, completion)
+        if leak:
+            self.refusals.append(
+                Refusal(source=source, task=leak.task, item=leak.ref, how=leak.how)
+            )
+        return leak is not None
+
+    def is_new(self, prompt: str) -> bool:
+        """Whether a prompt has not been taken yet; from now on it has."""
+        words = tuple(plain_words(prompt))
+        known = words in self._seen
+        self._seen.add(words)
+        return not known
+
+    def why_not(self, question: str, answer: str) -> str | None:
+        """Why a made-up question, or its answer, must not be used."""
+        if tuple(plain_words(question)) in self._seen:
+            return "duplicate"
+        if self.leaks("model", question, answer):
+            return "evaluation item"
+        if answer:
+            self.is_new(question)
+        return None
+
+
+def build_replay(
+    saved: str | Path,
+    out: str | Path,
+    budget: int,
+    *,
+    logs: Sequence[str | Path] = (),
+    categories: Sequence[str] = (),
+    model: str | Model | None = None,
+    running: Running | None = None,
+    making: Making | None = None,
+    pool: str | Path | None = None,
+    keep: float = 0.2,
+    train: str | Path | None = None,
+    strict: bool = False,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> ReplaySet:
+    """Build a replay set for what a map says was forgotten, and write it to a folder.
+
+    Categories get shares of the budget in proportion to their forgotten items. With a model and a
+    pool each gives half, and one makes up for what the other lacks.
+
+    Args:
+        saved: A comparison that `compare --save` wrote.
+        out: The folder to write; a stopped run goes on in it.
+        budget: Examples wanted.
+        logs: Evaluation logs of the map, so that every item of it can be kept out.
+        categories: Only these get examples, to repair a domain; all by default.
+        model: The model before, by a name that `open_model` understands, or an open model.
+        running: Numbers, device and batch size, for a model given by name.
+        making: How the model makes up examples.
+        pool: JSON lines of the user's own data, see `read_pool`.
+        keep: Old behaviour to be left after training, as a share; sets the mixing ratio.
+        train: The new training data, for the mixture file.
+        strict: Refuse the whole pool if it holds evaluation items.
+        progress: Called with the made-up examples that are there, and how many there will be.
+
+    Example:
+        >>> build_replay("nowhere", "out", 10, pool="pool.jsonl")
+        Traceback (most recent call last):
+        ...
+        forgetmap.base.errors.InputError: nowhere: is not a saved comparison; make one with ...
+    """
+    making = making or Making()
+    if budget < 1:
+        raise InputError(f"--budget {budget}: must be at least 1")
+    if model is None and pool is None:
+        raise InputError("give --model to make up examples, --pool to draw them, or both")
+    form, mixing, comparison = _form(train, making.chat), _mixing(keep), _open(Path(saved))
+    plan = _Plan(comparison, _forgotten(comparison, categories), budget, making, mixing)
+    draft = _Draft(LeakCheck(_evaluation_items(comparison, logs)))
+    drawn = _drawable(read_pool(pool), plan, draft, strict) if pool else None
+    opened = _open_model(model, running, making.chat) if model is not None else None
+    make_folder(out)
+    if drawn:
+        halves = {name: -(-count // 2) for name, count in plan.wanted.items()}
+        draft.examples += drawn.take(halves if opened else plan.wanted)
+    if opened:
+        with Store(out) as store:
+            topics = _topics(plan, draft, drawn)
+            made = synthesise(opened, topics, store, draft.why_not, making, progress)
+        draft.examples += made.examples
+        draft.dropped += made.dropped
+    if opened and drawn:
+        draft.examples += drawn.take(plan.missing(draft.examples))
+    if not draft.examples:
+        raise InputError(
+            f"no example could be made or drawn ({_told(draft)}); "
+            "try another pool or a lower --agreement"
+        )
+    random.Random(making.seed).shuffle(draft.examples)  # TRL may take the first rows only
+    result = _result(plan, draft, opened, drawn)
+    _write(Path(out), draft.examples, result, form, train)
+    return result
+
+
+def share_out(budget: int, counts: Mapping[str, int]) -> dict[str, int]:
+    """Split a budget in proportion to counts, in whole numbers that add up to it.
+
+    Example:
+        >>> share_out(10, {"a": 2, "b": 1, "c": 0})
+        {'a': 7, 'b': 3, 'c': 0}
+    """
+    total = sum(counts.values())
+    exact = {name: budget * count / total for name, count in counts.items()}
+    parts = {name: int(value) for name, value in exact.items()}
+    by_rest = sorted(exact, key=lambda name: (parts[name] - exact[name], name))
+    for name in by_rest[: budget - sum(parts.values())]:
+        parts[name] += 1
+    return parts
+
+
+# --- what the map says ----------------------------------------------------------------------------
+
+
+def _open(folder: Path) -> SavedComparison:
+    if not (folder / MAP).is_file():
+        raise InputError(
+            f"{folder}: is not a saved comparison; make one with "
+            "forgetmap compare BEFORE AFTER --save FOLDER"
+        )
+    return open_saved(folder)
+
+
+def _category(comparison: SavedComparison, task: str) -> str:
+    return comparison.result.task_categories.get(task, task)
+
+
+def _forgotten(comparison: SavedComparison, chosen: Sequence[str]) -> dict[str, list[str]]:
+    """Category -> texts of its forgotten items, the category with most first."""
+    found: dict[str, list[str]] = {}
+    for batch in comparison.store.table(Filter(transition="forgotten")):
+        for row in batch.select(["task", "prompt_before"]).to_pylist():
+            text = row["prompt_before"] or ""
+            found.setdefault(_category(comparison, row["task"]), []).append(text)
+    if not found:
+        raise InputError(f"{comparison.name}: no item of the map was forgotten; nothing to replay")
+    found = dict(sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+    for name in chosen:
+        if name not in found:
+            raise InputError(
+                f"--category {name}: no item of it was forgotten; the map's are {some(found, 20)}"
+            )
+    return {name: texts for name, texts in found.items() if name in chosen or not chosen}
+
+
+def _evaluation_items(
+    comparison: SavedComparison, logs: Sequence[str | Path]
+) -> Iterator[EvaluationItem]:
+    """Every item with its text, from the saved comparison and the logs.
+
+    An item of the map without a text anywhere could not be kept out, so that is refused.
+    """
+    missing: set[tuple[str, str]] = set()
+    total = 0
+    for batch in comparison.store.table(Filter()):
+        for row in batch.select(["task", "item", "prompt_before", "prompt_after"]).to_pylist():
+            total += 1
+            texts = [row[name] for name in ("prompt_before", "prompt_after") if row[name]]
+            yield from (EvaluationItem(row["task"], row["item"], text) for text in texts)
+            if not texts:
+                missing.add((row["task"], row["item"]))
+    columns = ["task", "item", "item_ref", "prompt"]
+    for log in logs:
+        for batch in read(log, ReadOptions(text=True)).to_batches(columns):
+            for row in batch.to_pylist():
+                if row["prompt"]:
+                    item = row["item_ref"] if row["item"] is None else f"{row['item']:016x}"
+                    missing.discard((row["task"], item))
+                    yield EvaluationItem(row["task"], str(item), row["prompt"])
+    if missing:
+        raise InputError(
+            f"the text of {len(missing):,} of {total:,} evaluation items is not known, so they "
+            "could not be kept out; name the logs that the map was made of with --log BEFORE"
+        )
+
+
+# --- the examples ---------------------------------------------------------------------------------
+
+
+class _Drawable:
+    """Rows of a pool that may be used, in the order in which they are drawn."""
+
+    def __init__(self, pool: Pool, rows: Mapping[str, Iterable[Row]], draft: _Draft) -> None:
+        self.pool = pool
+        self.shown = {name: list(found)[:20] for name, found in rows.items()}
+        self._rows = {
+            name: (row for row in found if draft.is_new(row.asked)) for name, found in rows.items()
+        }
+
+    def take(self, wanted: Mapping[str, int]) -> list[Example]:
+        return [
+            Example(row.talk, name, f"{self.pool.name}:{row.line}")
+            for name, count in wanted.items()
+            for row in islice(self._rows[name], count)
+        ]
+
+
+def _drawable(pool: Pool, plan: _Plan, draft: _Draft, strict: bool) -> _Drawable:
+    """Hold every row against the evaluation, drawn or not: a pool that leaks should be known."""
+    kept = [
+        row
+        for row in pool.rows
+        if not draft.leaks(f"{pool.name}:{row.line}", row.asked, row.answer)
+    ]
+    if strict and draft.refusals:
+        listed = ", ".join(found.source.rpartition(":")[2] for found in draft.refusals[:20])
+        more = f" and {len(draft.refusals) - 20:,} more" if len(draft.refusals) > 20 else ""
+        raise InputError(
+            f"{pool.name}: {len(draft.refusals):,} rows hold evaluation items (line {listed}{more})"
+            "; take them out, or run without --strict to leave them out"
+        )
+    draft.dropped["row without a question or an answer"] += pool.unusable
+    order = nearest(kept, plan.forgotten, plan.comparison.result.task_categories)
+    rows = {name: [kept[number] for number in numbers] for name, numbers in order.items()}
+    return _Drawable(pool, rows, draft)
+
+
+def _topics(plan: _Plan, draft: _Draft, drawn: _Drawable | None) -> list[Topic]:
+    return [
+        Topic(
+            category=name,
+            tasks=tuple(
+                task
+                for task in plan.comparison.result.tasks
+                if _category(plan.comparison, task) == name
+            ),
+            shown=tuple(row.asked for row in drawn.shown[name]) if drawn else (),
+            wanted=count,
+        )
+        for name, count in plan.missing(draft.examples).items()
+    ]
+
+
+def _open_model(model: str | Model, running: Running | None, chat: bool) -> Model:
+    from forgetmap.evaluate.models import open_model
+
+    return open_model(model, running, chat=chat) if isinstance(model, str) else model
+
+
+# --- how much of it -------------------------------------------------------------------------------
+
+
+def _mixing(keep: float) -> list[Mixing]:
+    supervised = finetuning_replay_answer(keep)
+    sampled = replay_answer(keep, _BATCH, _RISK)
+    return [
+        _mix("supervised", supervised.values["replay_share"], supervised),
+        _mix("on-policy", sampled.values["smallest_replay_share"], sampled),
+    ]
+
+
+def _mix(training: Literal["supervised", "on-policy"], share: float, answer: Answer) -> Mixing:
+    return Mixing(
+        training=training,
+        share=share,
+        meaning="; ".join(answer.lines[:2]),
+        rests_on=answer.assumption,
+        do_not_trust_when=answer.caution,
+    )
+
+
+def _form(train: str | Path | None, chat: bool) -> Form:
+    """The form of the replay file that goes with the new data."""
+    if train is None:
+        return "messages" if chat else "prompt-completion"
+    first = next((row for _, row in json_lines(Path(train), ReadOptions(), [])), {})
+    if isinstance(first.get("messages"), list):
+        return "messages"
+    if isinstance(first.get("prompt"), str) and isinstance(first.get("completion"), str):
+        return "prompt-completion"
+    raise InputError(
+        f"{train}: its first row has neither `messages` nor `prompt` and `completion` as text; "
+        f"it has {some(first) or 'nothing'}"
+    )
+
+
+# --- the files ------------------------------------------------------------------------------------
+
+
+def _result(plan: _Plan, draft: _Draft, model: Model | None, drawn: _Drawable | None) -> ReplaySet:
+    made = Counter(one.category for one in draft.examples if one.source == "model")
+    there = Counter(one.category for one in draft.examples)
+    share, wanted = plan.mixing[0].share, plan.wanted
+    warnings = [*(drawn.pool.warnings if drawn else ()), *(model.warnings if model else ())]
+    if short := {name: there[name] for name in wanted if there[name] < wanted[name]}:
+        listed = some(f"{name} {count} of {wanted[name]}" for name, count in short.items())
+        warnings.append(f"fewer examples than wanted: {listed}")
+    return ReplaySet(
+        before=plan.comparison.result.before.name,
+        after=plan.comparison.result.after.name,
+        budget=plan.budget,
+        examples=len(draft.examples),
+        categories={
+            name: Share(
+                forgotten=len(plan.forgotten[name]),
+                wanted=wanted[name],
+                synthesised=made[name],
+                drawn=there[name] - made[name],
+            )
+            for name in wanted
+        },
+        checked_items=len(draft.check),
+        refused=len(draft.refusals),
+        refused_of_pool=sum(one.source != "model" for one in draft.refusals),
+        refusals=sorted(draft.refusals, key=lambda one: one.source == "model")[:_LISTED],
+        dropped={name: count for name, count in draft.dropped.items() if count},
+        pool=drawn.pool.name if drawn else None,
+        model=model.name if model else None,
+        fingerprint=model.fingerprint if model else None,
+        making=asdict(plan.making) if model else None,
+        seed=plan.making.seed,
+        mixing=plan.mixing,
+        new_examples=round(len(draft.examples) * (1 - share) / share),
+        warnings=warnings,
+    )
+
+
+def _told(draft: _Draft) -> str:
+    counts = {**draft.dropped, "holds an evaluation item": len(draft.refusals)}
+    return ", ".join(f"{name}: {count:,}" for name, count in counts.items() if count) or "no row"
+
+
+def _write(
+    out: Path,
+    examples: Sequence[Example],
+    result: ReplaySet,
+    form: Form,
+    train: str | Path | None,
+) -> None:
+    """Write all files, or none; the manifest last, so that it stands for the whole."""
+    texts = {
+        MESSAGES: _lines(_as_messages(one) for one in examples),
+        PROMPTS: _lines(_as_prompt(one) for one in examples),
+        MIXTURE: _mixture(out, result, form, train).encode(),
+        MANIFEST: f"{result.to_json()}\n".encode(),
+    }
+    with ExitStack() as stack:
+        for name, content in reversed(texts.items()):  # left in the opposite order
+            stack.enter_context(replacing(out / name)).write_bytes(content)
+
+
+def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+
+
+def _as_messages(example: Example) -> dict[str, Any]:
+    turns = [{"role": turn.role, "content": turn.text} for turn in example.talk.turns]
+    return {"messages": turns, "category": example.category, "source": example.source}
+
+
+def _as_prompt(example: Example) -> dict[str, Any]:
+    return {
+        "prompt": example.talk.prompt,
+        "completion": example.talk.completion,
+        "category": example.category,
+        "source": example.source,
+    }
+
+
+def _mixture(out: Path, result: ReplaySet, form: Form, train: str | Path | None) -> str:
+    """The mixture in the form of TRL's DatasetMixtureConfig."""
+    mix = result.mixing[0]
+    columns = ["messages"] if form == "messages" else ["prompt", "completion"]
+    files = {
+        str(out / (MESSAGES if form == "messages" else PROMPTS)): mix.share,
+        str(train or YOUR_DATA): 1 - mix.share,
+    }
+    datasets = [
+        {
+            "path": "json",
+            "data_files": name,
+            "split": "train",
+            "columns": list(columns),
+            "fraction": round(share, 6),
+        }
+        for name, share in files.items()
+    ]
+    return (
+        f"# {percent(mix.share)} replay. It rests on: {mix.rests_on}.\n"
+        f"# Do not trust it when: {mix.do_not_trust_when}.\n"
+        f"# {result.examples:,} replay examples go with {result.new_examples:,} new ones; TRL takes"
+        " the first of either file\n# until one of them is used up.\n"
+        + yaml.safe_dump({"datasets": datasets}, sort_keys=False, allow_unicode=True)
+    )

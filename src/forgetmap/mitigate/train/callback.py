@@ -1,0 +1,256 @@
+"""Watch forgetting while a model is trained: a callback for every trainer of transformers and TRL.
+
+Tested on one process; in a distributed run the main process probes and can only report.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.words import some
+from forgetmap.evaluate.models import extra_missing
+from forgetmap.evaluate.prompts import Asking
+from forgetmap.evaluate.questions import Suite
+from forgetmap.evaluate.results import MANIFEST
+from forgetmap.evaluate.run import evaluate, load_suite
+from forgetmap.mitigate.train.probes import Probe, RunFolder, as_policy, examine
+
+try:
+    from transformers import Trainer, TrainerCallback
+except ImportError:  # said when it is used, so that this module can be looked at without torch
+    Trainer, TrainerCallback = None, object
+
+if TYPE_CHECKING:
+    from forgetmap.evaluate.local import Made
+    from forgetmap.gate.policy import Policy
+    from forgetmap.samples.table import Samples
+
+WhenExceeded = Literal["report", "stop", "roll_back", "lower_rate"]
+BASE = "base"
+"""As `before`: the model without its adapter."""
+LOGGED = "forgetmap/"
+"""What the names of the logged numbers begin with."""
+_KEPT = "kept.safetensors"
+_say = logging.getLogger(__name__)
+
+
+class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
+    """Asks an anchor set before training and every so many steps, and acts on a budget.
+
+    Every probe is an evaluation as `forgetmap eval` makes it of the saved checkpoint, compared with
+    the one before training as `forgetmap compare` does it. The numbers go the way of the trainer's
+    own (console, TensorBoard, W&B, `log_history`). Training itself is not changed by looking: the
+    weights are the same, bit for bit, with and without probes.
+
+    Args:
+        suite: The anchor set: a suite, or a name that `forgetmap eval --suite` takes.
+        out: Folder for the probes; `forgetmap lineage OUT/pipeline.yaml` opens it.
+        every: Steps between probes; the last step is always probed.
+        tasks: Only tasks of these names; `*` and `?` stand for any characters.
+        limit: Only the first so many questions of each task.
+        new_tasks: Of these, the tasks that are to be learned; they do not count as forgotten or
+            gained, their accuracy is logged as `new_accuracy`.
+        asking: How the questions are asked.
+        before: What is compared with: by default the model as training begins; `base`, the same
+            without its adapter; or a log, of any harness.
+        budget: The share that may be forgotten, or a policy; see `as_policy`.
+        when_exceeded: `report` it; `stop`; `roll_back`, which stops and puts back the weights of
+            the last probe within the budget when training ends; or `lower_rate`.
+        rate_factor: What `lower_rate` multiplies the learning rate with, at each probe that
+            exceeds the budget.
+
+    Example:
+        >>> ForgettingCallback("atlas", "runs/probes", every=0)
+        Traceback (most recent call last):
+        ...
+        forgetmap.base.errors.InputError: every=0: must be at least 1
+    """
+
+    def __init__(
+        self,
+        suite: str | Path | Suite,
+        out: str | Path,
+        *,
+        every: int = 100,
+        tasks: Sequence[str] = (),
+        limit: int | None = None,
+        new_tasks: Sequence[str] = (),
+        asking: Asking | None = None,
+        before: str | Path | Samples | None = None,
+        budget: float | str | Path | Policy | None = None,
+        when_exceeded: WhenExceeded = "report",
+        rate_factor: float = 0.5,
+    ) -> None:
+        if every < 1:
+            raise InputError(f"every={every}: must be at least 1")
+        if when_exceeded not in get_args(WhenExceeded):
+            known = ", ".join(get_args(WhenExceeded))
+            raise InputError(f"when_exceeded={when_exceeded}: must be one of {known}")
+        if when_exceeded != "report" and budget is None:
+            raise InputError(f"when_exceeded={when_exceeded}: needs a budget")
+        if not 0 < rate_factor < 1:
+            raise InputError(f"rate_factor={rate_factor}: must lie between 0 and 1")
+        if Trainer is None:
+            raise extra_missing("transformers", "train")
+        self._every, self._limit, self._before = every, limit, before
+        self._asking = asking or Asking()
+        self._budget = as_policy(budget)
+        self._when_exceeded, self._rate_factor = when_exceeded, rate_factor
+        self._suite, self._tasks = _fixed(suite, self._asking.seed), tasks
+        self._new_tasks = _named(self._suite, new_tasks)
+        self._run = RunFolder(out)
+        self._made: Made = {}
+        self._trainer: Any = None
+
+    def attach(self, trainer: Any) -> Self:
+        """Tell the callback its trainer, whose logger it uses; returns itself, to be added.
+
+        A callback is told everything but the trainer itself.
+        """
+        self._trainer = trainer
+        return self
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_parts: Any) -> None:
+        """Take the reference, or find it again where a run is resumed."""
+        if not state.is_world_process_zero:
+            return
+        self._check(args)
+        from forgetmap.mitigate.train.live import live_tokenizer_hash
+
+        processing = self._trainer.processing_class
+        self._tokenizer = getattr(processing, "tokenizer", processing)
+        self._tokens = live_tokenizer_hash(self._tokenizer)
+        self._run.start(state.global_step)
+        if self._before == BASE:
+            if not (self._run.base / MANIFEST).is_file():
+                self._score(self._run.base, adapter=False)
+        elif self._before is not None:
+            self._run.take_reference(self._before)
+        if state.global_step == 0:
+            self._look(0, control)
+            self._keep()
+            return
+        self._run.reference()  # gone, it is missed now and not after a hundred steps
+        if self._when_exceeded == "roll_back" and not (kept := self._run.path / _KEPT).is_file():
+            raise InputError(f"{kept}: is not there; roll_back must be asked for from the start")
+
+    def on_step_end(self, _args: Any, state: Any, control: Any, **_parts: Any) -> None:
+        """Probe, log, and act, where it is time."""
+        step = state.global_step
+        last = step >= state.max_steps or control.should_training_stop
+        if not state.is_world_process_zero or (step % self._every and not last):
+            return
+        probe = self._look(step, control)
+        if not probe.over:
+            self._keep()
+            return
+        _say.warning("step %d is over the budget: %s", step, "; ".join(probe.reasons))
+        if self._when_exceeded in ("stop", "roll_back"):
+            control.should_training_stop = True
+        elif self._when_exceeded == "lower_rate":
+            from forgetmap.mitigate.train.live import lower_rate
+
+            lower_rate(self._trainer.optimizer, self._trainer.lr_scheduler, self._rate_factor)
+
+    def on_train_end(self, _args: Any, state: Any, _control: Any, **_parts: Any) -> None:
+        """Put back the last weights within the budget, where training ended beyond it."""
+        if self._when_exceeded != "roll_back" or not state.is_world_process_zero:
+            return
+        if self._examine(max(self._run.steps())).over:
+            from forgetmap.mitigate.train.live import load_trained
+
+            load_trained(self._trainer.model, self._run.path / _KEPT)
+            _say.warning("rolled back to the last probe within the budget")
+
+    def _check(self, args: Any) -> None:
+        trainer = self._trainer
+        if trainer is None:
+            raise InputError("ForgettingCallback: call attach(trainer) before training begins")
+        if trainer.processing_class is None:
+            raise InputError(
+                "ForgettingCallback: give the trainer its tokenizer, processing_class="
+            )
+        if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:
+            raise InputError(
+                "ForgettingCallback: weights sharded by FSDP or DeepSpeed are not read"
+            )
+        if args.world_size > 1 and self._when_exceeded != "report":
+            raise InputError(
+                f"when_exceeded={self._when_exceeded}: works in one process; say report"
+            )
+        if args.load_best_model_at_end and self._when_exceeded == "roll_back":
+            raise InputError(
+                "when_exceeded=roll_back: contradicts load_best_model_at_end; drop one"
+            )
+
+    def _look(self, step: int, control: Any) -> Probe:
+        """Score the model as it is, compare, and log."""
+        self._score(self._run.step(step))
+        self._run.write_pipeline()
+        probe = self._examine(step)
+        due = control.should_log
+        # Not `trainer.log`: TRL's would empty the averages that it collects for its own next line.
+        Trainer.log(self._trainer, {LOGGED + name: value for name, value in probe.numbers.items()})
+        control.should_log = due  # to log one's own numbers would cancel the line of this step
+        return probe
+
+    def _score(self, folder: Path, *, adapter: bool = True) -> None:
+        from forgetmap.mitigate.train.live import LiveModel, still
+
+        with still(self._trainer.model, adapter=adapter) as network:
+            model = LiveModel(
+                network,
+                self._tokenizer,
+                name=folder.name,
+                chat=self._asking.chat,
+                tokens=self._tokens,
+                made=self._made,
+            )
+            evaluate(
+                model,
+                self._suite,
+                folder,
+                asking=self._asking,
+                tasks=self._tasks,
+                limit=self._limit,
+            )
+
+    def _examine(self, step: int) -> Probe:
+        return examine(
+            self._run.reference(),
+            self._run.probe(step),
+            task_map=self._run.task_map(step),
+            new_tasks=self._new_tasks,
+            budget=self._budget,
+        )
+
+    def _keep(self) -> None:
+        if self._when_exceeded == "roll_back":
+            from forgetmap.mitigate.train.live import save_trained
+
+            save_trained(self._trainer.model, self._run.path / _KEPT)
+
+
+def _fixed(suite: str | Path | Suite, seed: int) -> Suite:
+    """Load a suite as `forgetmap eval` does; its questions are made once for all probes."""
+    suite = load_suite(suite, seed)
+    fixed = (dataclasses.replace(task, questions=cache(task.questions)) for task in suite.tasks)
+    return dataclasses.replace(suite, tasks=tuple(fixed))
+
+
+def _named(suite: Suite, names: Sequence[str]) -> set[str]:
+    """The tasks that names or patterns mean."""
+    found = {
+        task.name for task in suite.tasks if any(fnmatchcase(task.name, name) for name in names)
+    }
+    if names and not found:
+        there = some(task.name for task in suite.tasks)
+        raise InputError(f"new_tasks {', '.join(names)}: not in the suite {suite.name} ({there})")
+    return found

@@ -1,0 +1,173 @@
+"""A network in the middle of its training, scored as if it had been saved and loaded."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import replacing
+from forgetmap.evaluate.describe import tokenizer_hash
+from forgetmap.evaluate.local import LocalModel, fold_batches
+from forgetmap.evaluate.models import Running
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from forgetmap.evaluate.local import Made
+
+
+class LiveModel(LocalModel):
+    """A network that is in memory already.
+
+    Make a new one whenever the weights have changed: it keeps what it computed for the beginning
+    that items share.
+
+    Args:
+        network: As `still` hands it out.
+        tokenizer: The trainer's.
+        name: Of the model in the results.
+        chat: Whether prompts go through the chat template.
+        tokens: What `live_tokenizer_hash` says of the tokenizer.
+        made: Items as tokens, from one probe to the next: they do not change as weights do.
+    """
+
+    def __init__(
+        self,
+        network: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        name: str,
+        chat: bool,
+        tokens: str,
+        made: Made,
+    ) -> None:
+        if chat and not tokenizer.chat_template:
+            raise InputError("the tokenizer has no chat template; ask with Asking(chat=False)")
+        # These take the place of what a LocalModel loads when it is first needed.
+        self._network, self._tokenizer = network, tokenizer
+        self._config = network.config.get_text_config()
+        self._device = str(network.device)
+        if self._kind not in ("cpu", "cuda"):
+            raise InputError(f"a model on {self._device} cannot be scored; train on cpu or cuda")
+        how = Running(dtype=str(network.dtype).removeprefix("torch."), device=self._device)
+        self._set_up(name, how, chat, weights=name, tokens=tokens)
+        self._choices = made
+        self.settings["weights"] = None  # to hash them at each probe would cost more than to score
+
+
+def live_tokenizer_hash(tokenizer: PreTrainedTokenizerBase) -> str:
+    """The hash that `forgetmap eval` will give to this tokenizer once it is saved."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        return tokenizer_hash(Path(folder))
+
+
+@contextmanager
+def still(network: Any, *, adapter: bool = True) -> Iterator[Any]:
+    """Hold a network still while it is scored; afterwards training goes on as if nothing had been.
+
+    Dropout is off, adapters are merged as they are when a saved one is evaluated, the autocast that
+    a trainer wraps around the network is taken off. Modes, weights, what asks for gradients and the
+    state of the random numbers are put back as they were.
+
+    Args:
+        network: The trainer's model.
+        adapter: False for the network without its adapter.
+    """
+    import torch
+
+    device = network.device
+    modes = [(module, module.training) for module in network.modules()]
+    asking = [(weight, weight.requires_grad) for weight in network.parameters()]
+    wrapped = network.__dict__.get("forward")
+    whole: AbstractContextManager[Any] = _merged(network) if adapter else network.disable_adapter()
+    with torch.random.fork_rng([device] if device.type == "cuda" else []), torch.no_grad(), whole:
+        network.eval()
+        fold_batches(network)
+        if "_original_forward" in network.__dict__:
+            network.forward = network._original_forward
+        try:
+            yield network.get_base_model() if hasattr(network, "get_base_model") else network
+        finally:
+            if wrapped is not None:
+                network.forward = wrapped
+            for module, training in modes:
+                module.training = training
+            for weight, asked in asking:
+                weight.requires_grad = asked
+
+
+def _merged(network: Any) -> AbstractContextManager[None]:
+    if not hasattr(network, "peft_config"):
+        return nullcontext()
+    # Quantised weights cannot be merged without loss: they are scored with the adapter beside them.
+    return nullcontext() if getattr(network, "is_quantized", False) else _merge(network)
+
+
+@contextmanager
+def _merge(network: Any) -> Iterator[None]:
+    """Merge adapters into copies of the weights; subtracting them again would not be exact."""
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    layers = [module for module in network.modules() if isinstance(module, BaseTunerLayer)]
+    if not layers:
+        raise InputError("adapters that are prompts cannot be scored here; use LoRA or its kin")
+    weights = {weight for layer in layers for weight in layer.get_base_layer().parameters()}
+    kept = [(weight, weight.data) for weight in weights]
+    try:
+        for weight, data in kept:
+            weight.data = data.clone()
+        for layer in layers:
+            layer.merge()
+        yield
+    finally:
+        for layer in layers:
+            layer.unmerge()
+        for weight, data in kept:
+            weight.data = data
+
+
+def save_trained(network: Any, path: Path) -> None:
+    """Write the weights that are trained: with an adapter, the adapter alone."""
+    from safetensors.torch import save_file
+
+    found = {
+        name: weight.detach().contiguous()
+        for name, weight in network.named_parameters()
+        if weight.requires_grad
+    }
+    with replacing(path) as temporary:
+        save_file(found, temporary)
+
+
+def load_trained(network: Any, path: Path) -> None:
+    """Put weights back that `save_trained` wrote."""
+    import torch
+    from safetensors.torch import load_file
+
+    found = load_file(path)
+    with torch.no_grad():
+        for name, weight in network.named_parameters():
+            if name in found:
+                weight.copy_(found[name])
+
+
+def lower_rate(optimizer: Any, schedule: Any, factor: float) -> None:
+    """Multiply the learning rate by a factor, now and in all that the schedule has in store.
+
+    Args:
+        optimizer: The trainer's optimizer.
+        schedule: Its schedule; one that computes the rate from the first one keeps its form.
+        factor: Between 0 and 1.
+    """
+    for group in optimizer.param_groups:
+        group["lr"] *= factor
+    if hasattr(schedule, "base_lrs"):
+        schedule.base_lrs = [rate * factor for rate in schedule.base_lrs]
+    schedule._last_lr = [group["lr"] for group in optimizer.param_groups]  # what trainers log

@@ -1,0 +1,286 @@
+"""The probes of a training run: their folder, the numbers they give, and whether those are too bad.
+
+The folder is a lineage: one evaluation per probe, and a pipeline file that strings them together.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+import yaml
+from pydantic import ValidationError
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import make_folder, write_text
+from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
+from forgetmap.gate.judgement import judge
+from forgetmap.gate.policy import Limit, Policy
+from forgetmap.map.comparison import DRAWS, compare_logs
+from forgetmap.readers.framework import ReadOptions
+from forgetmap.readers.registry import read
+from forgetmap.samples.table import Samples
+
+if TYPE_CHECKING:
+    from forgetmap.map.result import ForgettingMap
+
+PIPELINE = "pipeline.yaml"
+_BEFORE = "before"
+_STEP = re.compile(r"step-(\d+)")
+_SHOWN = ("raw", "soft", "excess")
+_ONE_PER_ITEM = ("acc", "exact_match")
+"""An evaluation scores options in two ways; this one is what `compare` takes."""
+_DRAWS_UNSEEN = 100
+"""For intervals where no budget is judged by them."""
+
+
+class RunFolder:
+    """Where the probes of one run lie: `step-0`, `step-100`, ..., each an evaluation of its own.
+
+    Example:
+        >>> import tempfile
+        >>> run = RunFolder(tempfile.mkdtemp())
+        >>> run.start(0)
+        >>> run.step(100).name, run.steps()
+        ('step-100', [])
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def start(self, step: int) -> None:
+        """Make the folder ready for a run that begins at a step, or goes on from there.
+
+        Probes of later steps belong to a stretch that is trained again; they are removed.
+        """
+        make_folder(self.path)
+        if step == 0 and self._folders():
+            raise InputError(
+                f"{self.path}: holds the probes of another run; name another folder, or go on with "
+                "that run by resume_from_checkpoint"
+            )
+        for found, folder in self._folders().items():
+            if found > step or not (folder / MANIFEST).is_file():
+                shutil.rmtree(folder)
+
+    def step(self, step: int) -> Path:
+        """The folder of a probe."""
+        return self.path / f"step-{step}"
+
+    @property
+    def base(self) -> Path:
+        """The folder of the model without its adapter, where that is the reference."""
+        return self.path / _BEFORE
+
+    def steps(self) -> list[int]:
+        """The steps of the finished probes."""
+        return sorted(
+            step for step, folder in self._folders().items() if (folder / MANIFEST).is_file()
+        )
+
+    def _folders(self) -> dict[int, Path]:
+        return {
+            int(found[1]): folder
+            for folder in self.path.iterdir()
+            if (found := _STEP.fullmatch(folder.name))
+        }
+
+    def probe(self, step: int) -> Samples:
+        """What a finished probe found."""
+        return Samples.read(self.step(step) / SAMPLES)
+
+    def task_map(self, step: int) -> Path:
+        """The categories of the tasks, as the evaluation of a probe wrote them down."""
+        return self.step(step) / TASKS
+
+    def take_reference(self, log: str | Path | Samples) -> None:
+        """Keep a log from elsewhere as what all probes are compared with; the first one stays."""
+        kept = self.path / f"{_BEFORE}.parquet"
+        if not kept.exists():
+            found = log if isinstance(log, Samples) else read(log, ReadOptions(wording=True))
+            found.only(None).write(kept)
+
+    def reference(self) -> Samples:
+        """What all probes are compared with: a log from elsewhere, the base, or the first probe."""
+        logs = (self.path / f"{_BEFORE}.parquet", self.base / SAMPLES, self.step(0) / SAMPLES)
+        for log in logs:
+            if log.is_file():
+                return Samples.read(log)
+        raise InputError(
+            f"{self.path}: has no probe of step 0, and the model before training is gone; go on in "
+            "the folder of the run's beginning, or give a log as before="
+        )
+
+    def write_pipeline(self) -> None:
+        """Write the pipeline file for `forgetmap lineage`; it needs two checkpoints."""
+        checkpoints: dict[str, dict[str, object]] = {}
+        for log in (f"{_BEFORE}.parquet", _BEFORE):
+            if (self.path / log).exists() and not checkpoints:
+                checkpoints[_BEFORE] = {"log": log}
+        for step in self.steps():
+            name = self.step(step).name
+            parents = {"parents": list(checkpoints)[-1]} if checkpoints else {}
+            checkpoints[name] = {"log": name, **parents, "steps": step}
+        if len(checkpoints) > 1:
+            last = self.task_map(self.steps()[-1])
+            content = {"task_map": os.path.relpath(last, self.path), "checkpoints": checkpoints}
+            write_text(self.path / PIPELINE, yaml.safe_dump(content, sort_keys=False))
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a probe found against the reference."""
+
+    map: ForgettingMap
+    """Without the new tasks: the map that `forgetmap compare` makes of the two logs; its intervals
+    are rough where no budget asks for them."""
+    numbers: dict[str, float]
+    """What is logged."""
+    over: bool
+    """Whether a limit is broken."""
+    reasons: list[str]
+    """How each limit stands."""
+
+
+def examine(
+    before: Samples,
+    now: Samples,
+    *,
+    task_map: Path | None = None,
+    new_tasks: Collection[str] = (),
+    budget: Policy | None = None,
+) -> Probe:
+    """Compare a probe with the reference and judge it.
+
+    Args:
+        before: The reference.
+        now: The probe.
+        task_map: Categories of the tasks.
+        new_tasks: Tasks that are being learned: not part of the map, but of `new_accuracy`.
+        budget: The limits.
+
+    Example:
+        >>> def log(*right):
+        ...     return Samples.from_rows(
+        ...         {"item": i, "score": s, "metric": "acc", "k": 4, "gold_probability": 0.9 * s}
+        ...         for i, s in enumerate(right))
+        >>> before, now = log(*[1] * 30), log(*[0] * 10, *[1] * 20)
+        >>> probe = examine(before, now, budget=as_policy(0.1))
+        >>> round(probe.numbers["forgetting_raw"], 2), probe.numbers["old_answer_mass"], probe.over
+        (0.33, 0.6, True)
+    """
+    sides = [_tasks(samples, new_tasks, inside=False) for samples in (before, now)]
+    causes = budget is not None and budget.needs_causes
+    draws = _DRAWS_UNSEEN if budget is None else DRAWS
+    result = compare_logs(*sides, task_map=task_map, causes=causes, draws=draws).map
+    cell = result.total
+    found = {"accuracy": cell.accuracy_after}
+    for name in _SHOWN:
+        lost, gained = cell.forgetting.get(name), cell.backward_transfer.get(name)
+        if lost and gained:
+            found[f"forgetting_{name}"] = lost.value
+            found[f"backward_transfer_{name}"] = gained.value
+    if (mass := old_answer_mass(*sides)) is not None:
+        found["old_answer_mass"] = mass
+    if new_tasks:
+        found["new_accuracy"] = _accuracy(_tasks(now, new_tasks, inside=True))
+    if budget is None:
+        return Probe(result, found, False, [])
+    judgement = judge(result, budget)
+    if judgement.verdict == "WITHHELD":
+        raise InputError(f"the budget cannot be judged: {'; '.join(judgement.reasons())}")
+    over = judgement.verdict == "BLOCK"
+    return Probe(result, {**found, "over_budget": float(over)}, over, judgement.reasons())
+
+
+def old_answer_mass(before: Samples, now: Samples) -> float | None:
+    """Mean chance of the right option, over the items that were right before.
+
+    What the model would still answer as before if it drew among the options: the mass on the region
+    of the old answers. It is not the weight of the old mode in a mixture, which
+    `forgetmap theory estimate` finds from samples and two references.
+
+    Args:
+        before: The reference.
+        now: A later log of the same items.
+
+    Returns:
+        None where the logs have no such probabilities in common.
+
+    Example:
+        >>> def log(*rows):
+        ...     return Samples.from_rows(
+        ...         {"item": i, "score": s, "metric": "acc", "gold_probability": p}
+        ...         for i, (s, p) in enumerate(rows))
+        >>> old_answer_mass(log((1, 0.9), (0, 0.2), (1, 0.8)), log((1, 0.5), (1, 0.9), (0, 0.3)))
+        0.4
+    """
+    columns = ["task", "item", "metric", "correct", "gold_probability"]
+    old, new = (
+        {
+            (row["task"], row["item"]): row
+            for batch in samples.to_batches(columns)
+            for row in batch.to_pylist()
+            if row["metric"] == "acc"
+        }
+        for samples in (before, now)
+    )
+    masses = [
+        new[key]["gold_probability"]
+        for key, row in old.items()
+        if row["correct"] and key in new and new[key]["gold_probability"] is not None
+    ]
+    return float(np.mean(masses)) if masses else None
+
+
+def as_policy(budget: float | str | Path | Policy | None) -> Policy | None:
+    """The limits of a budget: a share that may be forgotten, or a whole policy.
+
+    A number bounds forgetting in total by the headline estimator, as `--gate max-forgetting` does:
+    it is exceeded when the 95 % interval lies above it.
+
+    Example:
+        >>> as_policy(0.03).limits[0].max
+        0.03
+        >>> as_policy(3)
+        Traceback (most recent call last):
+        ...
+        forgetmap.base.errors.InputError: budget 3: must be a share between 0 and 1, or a policy
+    """
+    if budget is None or isinstance(budget, Policy):
+        return budget
+    if isinstance(budget, str | Path):
+        return Policy.load(budget)
+    try:
+        return Policy(limits=[Limit(max=budget)])
+    except ValidationError as error:
+        raise InputError(
+            f"budget {budget}: must be a share between 0 and 1, or a policy"
+        ) from error
+
+
+def _tasks(samples: Samples, names: Collection[str], *, inside: bool) -> Samples:
+    """The rows of some tasks, or of all but these."""
+    if not names:
+        return samples
+    table = pa.Table.from_batches(samples.to_batches())
+    chosen = pa.compute.is_in(table["task"], pa.array(sorted(names)))
+    return Samples(table.filter(chosen if inside else pa.compute.invert(chosen)), samples.meta)
+
+
+def _accuracy(samples: Samples) -> float:
+    right = [
+        row["correct"]
+        for batch in samples.to_batches(["metric", "correct"])
+        for row in batch.to_pylist()
+        if row["metric"] in _ONE_PER_ITEM and row["correct"] is not None
+    ]
+    return float(np.mean(right)) if right else float("nan")

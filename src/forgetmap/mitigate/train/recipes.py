@@ -1,0 +1,460 @@
+"""Ways to train that keep what the model knew: one small recipe per method, over TRL.
+
+A recipe says how, `train` does it: a recipe, the model before, the new data and what the method
+needs besides (old data, questions, a reward) give a folder with the trained model. A run that was
+stopped goes on from its last checkpoint; one that is done is not done again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import orjson
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import make_folder, write_text
+from forgetmap.evaluate.models import extra_missing
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
+
+    from forgetmap.evaluate.questions import Suite
+
+Examples = Sequence[Mapping[str, Any]]
+"""Rows in TRL's forms: `prompt` and `completion`, `messages`, `prompt`/`chosen`/`rejected`..."""
+
+
+@dataclass(frozen=True)
+class Materials:
+    """What a recipe works with, beside the model."""
+
+    new: Examples
+    """The new task, in the form that the method's trainer wants."""
+    old: Examples = ()
+    """Old data to replay or to anchor on, such as `forgetmap replay` writes."""
+    questions: Suite | None = None
+    """Questions with options whose right answers are to stay right (never the evaluation's)."""
+    reward: Callable[..., list[float]] | None = None
+    """For GRPO: completions (and the columns of the new data) to rewards."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Plain supervised fine-tuning, and what all recipes have in common.
+
+    Example:
+        >>> Recipe(steps=200).name
+        'sft'
+        >>> Replayed(share=0.25, learning_rate=1e-4).describe()["share"]
+        0.25
+    """
+
+    name: ClassVar[str] = "sft"
+    steps: int = 300
+    batch: int = 32
+    learning_rate: float = 5e-5
+    warmup: float = 0.05
+    """Share of the steps in which the rate rises; after it falls as a cosine."""
+    lora: int = 0
+    """Rank of a LoRA adapter on all linear layers; 0 trains all weights."""
+    seed: int = 0
+    save_every: int = 0
+    """Steps between checkpoints, from which a stopped run goes on; 0 keeps none."""
+    longest: int = 512
+    """Tokens of an example, at most."""
+
+    def describe(self) -> dict[str, Any]:
+        """The recipe as plain data."""
+        return {"method": self.name, **dataclasses.asdict(self)}
+
+    def check(self, materials: Materials) -> None:
+        """Refuse materials that the method cannot work with."""
+        if not materials.new:
+            raise InputError(f"{self.name}: no new data to train on")
+
+    def trainer(self, job: Job) -> Any:
+        """The trainer of this method."""
+        from trl import SFTConfig, SFTTrainer
+
+        return SFTTrainer(args=SFTConfig(**job.arguments, max_length=self.longest), **job.parts)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run, made ready: what the trainers are built from."""
+
+    recipe: Recipe
+    before: Path
+    materials: Materials
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    arguments: dict[str, Any]
+    """Of TRL's configuration, the same for each method."""
+    parts: dict[str, Any]
+    """Of TRL's trainer, the same for each method."""
+
+    @property
+    def pad(self) -> int:
+        """The padding token."""
+        return int(self.tokenizer.pad_token_id)
+
+
+@dataclass(frozen=True)
+class Replayed(Recipe):
+    """Each step also learns a batch of old data; `share` is its weight in the loss.
+
+    In the two-mode theory the old mass that is left in the end equals the share, whatever the
+    model: to keep half of the old behaviour, replay half. Every batch has its old examples, so no
+    step forgets that they exist.
+    """
+
+    name: ClassVar[str] = "replay"
+    share: float = 0.25
+    old_batch: int = 32
+
+    def check(self, materials: Materials) -> None:
+        """It needs old data."""
+        super().check(materials)
+        _need(self.name, materials.old, "old data: `forgetmap replay` makes some")
+        if not 0 < self.share < 1:
+            raise InputError(f"{self.name}: share {self.share} must lie between 0 and 1")
+
+    def trainer(self, job: Job) -> Any:
+        """SFT with old data in every step."""
+        from forgetmap.mitigate.train.penalties import Replay
+
+        return _penalised(job, lambda _: Replay(_old_rows(job)), self.share, self.share)
+
+
+@dataclass(frozen=True)
+class Anchored(Recipe):
+    """A penalty on the divergence from the model before, token by token.
+
+    On old data where there are any, else on the new examples. `forward` asks the model to keep all
+    it could say, `reverse` to say nothing it would not have said.
+    """
+
+    name: ClassVar[str] = "anchor"
+    weight: float = 1.0
+    direction: Literal["forward", "reverse"] = "forward"
+    old_batch: int = 32
+
+    def check(self, materials: Materials) -> None:
+        """The direction is one of two."""
+        super().check(materials)
+        if self.direction not in ("forward", "reverse"):
+            raise InputError(f"{self.name}: direction {self.direction!r}: say forward or reverse")
+
+    def trainer(self, job: Job) -> Any:
+        """SFT with the divergence from the model before."""
+        from forgetmap.mitigate.train.penalties import Anchor, Before
+
+        before = Before(None if self.lora else _load(job.before))
+        rows = _old_rows(job) if job.materials.old else None
+        return _penalised(
+            job,
+            lambda trainer: Anchor(before, self.direction, rows, trainer.accelerator.autocast),
+            self.weight,
+        )
+
+
+@dataclass(frozen=True)
+class Retained(Recipe):
+    """A penalty on exactly the answers that were right before and are about to turn wrong.
+
+    The questions are scored once by the model before; those it gets right must keep their right
+    option ahead by `margin` nats. A question that is safe costs nothing and pulls at nothing.
+    """
+
+    name: ClassVar[str] = "retention"
+    weight: float = 1.0
+    margin: float = 1.0
+    old_batch: int = 16
+
+    def check(self, materials: Materials) -> None:
+        """It needs questions with options."""
+        super().check(materials)
+        _need(self.name, materials.questions, "questions with options, as a suite")
+
+    def trainer(self, job: Job) -> Any:
+        """SFT with the hinge on right answers."""
+        return _penalised(job, lambda trainer: self._penalty(job, trainer), self.weight)
+
+    def _penalty(self, job: Job, trainer: Any) -> Any:
+        from forgetmap.mitigate.train.penalties import Retention
+
+        items = _items(job)
+        penalty = Retention(items, job.pad, self.margin, self.old_batch, self.seed)
+        # The trainer's weights are still those of the model before (an adapter starts as zero).
+        device = trainer.accelerator.device
+        penalty.keep_right(trainer.model.to(device), device, trainer.accelerator.autocast)
+        if not penalty.kept:
+            raise InputError(f"{self.name}: the model gets none of {len(items)} questions right")
+        return penalty
+
+
+@dataclass(frozen=True)
+class PulledBack(Recipe):
+    """Every `every` steps the weights go a share of the way back to the model before."""
+
+    name: ClassVar[str] = "pull-back"
+    share: float = 0.1
+    every: int = 50
+
+    def trainer(self, job: Job) -> Any:
+        """SFT with weights pulled back."""
+        from forgetmap.mitigate.train.trainers import PullBack
+
+        trainer = super().trainer(job)
+        trainer.add_callback(PullBack(trainer.model, self.share, self.every))
+        return trainer
+
+
+@dataclass(frozen=True)
+class SelfDistilled(Recipe):
+    """SDFT: the model learns from itself, shown the right answer, on what it writes itself.
+
+    The new data have `prompt` and `completion`; the completion is shown to the teacher only.
+    """
+
+    name: ClassVar[str] = "sdft"
+    teacher: Literal["base", "live", "ema"] = "base"
+    longest_answer: int = 32
+
+    def trainer(self, job: Job) -> Any:
+        """TRL's own trainer for it (experimental there)."""
+        from trl.experimental.sdft import SDFTConfig, SDFTTrainer
+
+        shown = [
+            {"prompt": row["prompt"], "privileged_context": row["completion"]}
+            for row in job.materials.new
+        ]
+        config = SDFTConfig(
+            **job.arguments,
+            teacher_model_kind=self.teacher,
+            teacher_prompt_template="The right answer is:{privileged_context}\n\n{prompt}",
+            max_completion_length=self.longest_answer,
+            max_prompt_length=self.longest,
+            num_generations=1,
+        )
+        return SDFTTrainer(args=config, **{**job.parts, "train_dataset": _dataset(shown)})
+
+
+@dataclass(frozen=True)
+class Rewarded(Recipe):
+    """GRPO: the model is rewarded for what it writes; `beta` weighs the KL to the model before."""
+
+    name: ClassVar[str] = "grpo"
+    beta: float = 0.04
+    """0, TRL's default, keeps no reference at all."""
+    generations: int = 8
+    temperature: float = 1.0
+    longest_answer: int = 32
+
+    def check(self, materials: Materials) -> None:
+        """It needs a reward, and batches of whole groups."""
+        super().check(materials)
+        _need(self.name, materials.reward, "a reward function")
+        if self.batch % self.generations:
+            raise InputError(
+                f"{self.name}: batch {self.batch} must be a multiple of "
+                f"generations {self.generations}"
+            )
+
+    def trainer(self, job: Job) -> Any:
+        """TRL's trainer."""
+        from trl import GRPOConfig, GRPOTrainer
+
+        config = GRPOConfig(
+            **job.arguments,
+            beta=self.beta,
+            num_generations=self.generations,
+            temperature=self.temperature,
+            max_completion_length=self.longest_answer,
+        )
+        return GRPOTrainer(args=config, reward_funcs=job.materials.reward, **job.parts)
+
+
+@dataclass(frozen=True)
+class Preferred(Recipe):
+    """DPO: chosen answers over rejected ones, held to the model before by `beta`."""
+
+    name: ClassVar[str] = "dpo"
+    beta: float = 0.1
+
+    def trainer(self, job: Job) -> Any:
+        """TRL's trainer."""
+        from trl import DPOConfig, DPOTrainer
+
+        config = DPOConfig(**job.arguments, beta=self.beta, max_length=self.longest)
+        return DPOTrainer(args=config, **job.parts)
+
+
+def train(
+    recipe: Recipe,
+    before: str | Path,
+    materials: Materials,
+    out: str | Path,
+    *,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> Path:
+    """Train a model by a recipe.
+
+    Args:
+        recipe: The method and its numbers.
+        before: Folder of the model before.
+        materials: New data, and what the method needs besides.
+        out: Folder of the trained model (an adapter where the recipe has one). If it is there and
+            complete nothing is done; a stopped run goes on from its last checkpoint.
+        callbacks: Further callbacks of the trainer, such as `ForgettingCallback`.
+
+    Returns:
+        The folder.
+    """
+    out = Path(out)
+    recipe.check(materials)
+    told = {**recipe.describe(), "before": Path(before).name, "examples": len(materials.new)}
+    if _is_done(out, told):
+        return out
+    make_folder(out)
+    job = _job(recipe, Path(before), materials, out)
+    trainer = recipe.trainer(job)
+    for callback in callbacks:
+        if hasattr(callback, "attach"):
+            callback.attach(trainer)
+        trainer.add_callback(callback)
+    trainer.train(resume_from_checkpoint=bool(list(out.glob("checkpoint-*"))))
+    trainer.save_model(str(out))
+    job.tokenizer.save_pretrained(str(out))
+    write_text(out / _MANIFEST, orjson.dumps(told, option=orjson.OPT_INDENT_2).decode())
+    return out
+
+
+_MANIFEST = "recipe.json"
+
+
+def _is_done(out: Path, told: dict[str, Any]) -> bool:
+    manifest = out / _MANIFEST
+    if not manifest.is_file():
+        return False
+    found = orjson.loads(manifest.read_bytes())
+    if found != told:
+        differing = sorted(key for key in {*found, *told} if found.get(key) != told.get(key))
+        raise InputError(
+            f"{out}: holds a model of another recipe ({', '.join(differing)} differ); "
+            "take another folder"
+        )
+    return True
+
+
+def _job(recipe: Recipe, before: Path, materials: Materials, out: Path) -> Job:
+    try:
+        import torch
+        from peft import LoraConfig
+        from transformers import AutoTokenizer
+        from trl import SFTTrainer  # noqa: F401 - here, so that the error is one line
+    except ImportError as error:
+        raise extra_missing(str(error.name), "train") from error
+    tokenizer = AutoTokenizer.from_pretrained(before)
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    model = _load(before)
+    graphics = torch.cuda.is_available()
+    arguments = {
+        "output_dir": str(out),
+        "max_steps": recipe.steps,
+        "per_device_train_batch_size": recipe.batch,
+        "learning_rate": recipe.learning_rate,
+        "lr_scheduler_type": "cosine",
+        "warmup_steps": round(recipe.warmup * recipe.steps),
+        "seed": recipe.seed,
+        "bf16": graphics,
+        "use_cpu": not graphics,
+        "dataloader_pin_memory": graphics,
+        "gradient_checkpointing": False,
+        "report_to": [],
+        "logging_steps": 10,
+        "save_strategy": "steps" if recipe.save_every else "no",
+        "save_steps": recipe.save_every or recipe.steps,
+        "save_total_limit": 1,
+    }
+    adapter = LoraConfig(
+        r=recipe.lora or 1,
+        lora_alpha=2 * recipe.lora,
+        target_modules="all-linear",
+        task_type="CAUSAL_LM",
+    )
+    parts = {
+        "model": model,
+        "processing_class": tokenizer,
+        "train_dataset": _dataset(materials.new),
+        "peft_config": adapter if recipe.lora else None,
+    }
+    return Job(recipe, before, materials, model, tokenizer, arguments, parts)
+
+
+def _load(folder: Path) -> PreTrainedModel:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    if not (folder / "config.json").is_file():
+        raise InputError(f"{folder}: is not a model folder (no config.json)")
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+
+
+def _dataset(rows: Examples) -> Any:
+    from datasets import Dataset
+
+    return Dataset.from_list([dict(row) for row in rows])
+
+
+def _penalised(job: Job, make: Callable[[Any], Any], weight: float, share: float = 0.0) -> Any:
+    from trl import SFTConfig
+
+    from forgetmap.mitigate.train.trainers import PenalisedTrainer
+
+    return PenalisedTrainer(
+        args=SFTConfig(**job.arguments, max_length=job.recipe.longest),
+        make_penalty=make,
+        weight=weight,
+        share=share,
+        **job.parts,
+    )
+
+
+def _old_rows(job: Job) -> Any:
+    from forgetmap.mitigate.train.penalties import Row, Rows, tokenise
+
+    recipe: Any = job.recipe
+    found = tokenise(job.tokenizer, job.materials.old)
+    cut = [Row(row.tokens[: recipe.longest], min(row.start, recipe.longest - 1)) for row in found]
+    return Rows(cut, job.pad, recipe.old_batch, recipe.seed)
+
+
+def _items(job: Job) -> list[tuple[list[Any], int]]:
+    """The questions as rows of tokens, one for each option, and the place of the right one."""
+    from forgetmap.evaluate.prompts import Asking, is_scored, make_request
+    from forgetmap.mitigate.train.penalties import Row
+
+    how, found = Asking(), []
+    assert job.materials.questions is not None  # by the recipe's check
+    for task in job.materials.questions.tasks:
+        for question in task.questions():
+            if not is_scored(task, question, how):
+                continue
+            request = make_request(task, question, how)
+            prompt = job.tokenizer(str(request.prompt))["input_ids"]
+            ends = job.tokenizer(list(request.options), add_special_tokens=False)["input_ids"]
+            found.append(([Row((*prompt, *end), len(prompt)) for end in ends], question.gold))
+    if not found:
+        raise InputError(f"{job.recipe.name}: the suite has no questions with options")
+    return found
+
+
+def _need(name: str, thing: object, what: str) -> None:
+    if not thing:
+        raise InputError(f"{name}: needs {what}")

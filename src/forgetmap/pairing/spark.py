@@ -1,0 +1,182 @@
+"""Pairing on a cluster: the SQL of `forgetmap.pairing.two_logs`, run by Spark where the logs live.
+
+For logs that have outgrown one machine. Only the narrow columns are read and shuffled; the text of
+an item is fetched for the items that changed alone, by a broadcast of their keys, and the list of
+changes is then made by DuckDB on the driver.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.words import brief, some
+from forgetmap.pairing.two_logs import Engine, Pairs
+from forgetmap.samples.table import META_KEY, SCHEMA, THRESHOLD, Meta, Samples, parse_meta
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from forgetmap.base.database import Rows
+    from forgetmap.pairing.logs import Identity
+
+_MOST_FOOTERS = 200
+"""Files whose metadata are looked at; parts of one log all say the same."""
+_STREAMED = 10_000
+"""Rows that come to this machine at a time, where rows are asked for."""
+
+
+def session() -> Any:
+    """The Spark session of this process: the one that `spark-submit` or a notebook made, or new."""
+    try:
+        import sqlglot  # noqa: F401
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise InputError("--engine spark needs: pip install 'forgetmap[spark]'") from error
+    try:
+        return SparkSession.builder.appName("forgetmap").getOrCreate()
+    except Exception as error:  # what Java throws has no common class
+        raise InputError(f"Spark did not start ({brief(error)}); is Java 17 installed?") from error
+
+
+class Lake(Samples):
+    """Samples Parquet wherever Spark can read it: a file, a folder or a pattern, local or s3a://.
+
+    Nothing of it is loaded on this machine; make such files with `forgetmap convert`.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.spark = session()
+        try:
+            self.frame = self.spark.read.parquet(address)
+            files = self.frame.inputFiles()
+        except Exception as error:  # what Java throws has no common class
+            raise InputError(
+                f"{address}: Spark cannot read it as Parquet ({brief(error)})"
+            ) from error
+        if missing := set(SCHEMA.names) - set(self.frame.columns):
+            raise InputError(
+                f"{address}: is not Samples Parquet (lacks {some(missing)}); "
+                "make it with forgetmap convert"
+            )
+        super().__init__(pa.table({}), _read_meta(files))
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The models in the table, in alphabetical order."""
+        found = {row.model for row in self.frame.select("model").distinct().collect()}
+        if None in found:
+            raise InputError(f"{self.address}: a row lacks its 'model'; convert the log again")
+        return sorted(found)
+
+    def _stream(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        rows = self.frame.select(*columns).toLocalIterator()
+        schema = pa.schema([SCHEMA.field(name) for name in columns])
+        while some_rows := [row.asDict() for row in islice(rows, _STREAMED)]:
+            yield pa.RecordBatch.from_pylist(some_rows, schema)
+
+    @property
+    def rows(self) -> int:
+        """Not counted: that would be a pass over the log."""
+        return -2
+
+    def null_count(self, column: str) -> int:  # noqa: ARG002
+        """Not known without a pass over the log."""
+        return -1
+
+
+def pair(
+    before: Lake,
+    after: Lake,
+    *,
+    metric: Mapping[str, str] | str | None = None,
+    threshold: float = THRESHOLD,
+    identity: Identity = "content",
+) -> Pairs:
+    """Pair two logs in a lake; the same counts as `forgetmap.pair` gives on one machine."""
+    return _SparkEngine(before, after, metric, threshold, identity).pairs()
+
+
+class _SparkEngine(Engine):
+    """Spark in the place of DuckDB; what differs is how SQL is run and where text is handled."""
+
+    hashed_reference = "xxhash64(item_ref)"
+    integer = "DECIMAL(38, 0)"
+    overlap = "arrays_overlap"
+
+    def _connect(self) -> None:
+        self.spark = session().newSession()  # temporary views of its own
+
+    def _add_source(self, side: str, samples: Samples) -> None:
+        assert isinstance(samples, Lake)
+        frame = self.spark.read.parquet(samples.address)
+        if samples.model is not None:
+            frame = frame.where(frame.model == samples.model)
+        frame.createOrReplaceTempView(f"{side}_rows")
+
+    def _run(self, sql: str) -> Any:
+        import sqlglot
+
+        return self.spark.sql(sqlglot.transpile(sql, read="duckdb", write="spark")[0])
+
+    def _query(self, sql: str) -> Rows:
+        try:
+            return [tuple(row) for row in self._run(sql).collect()]
+        except Exception as error:  # what Java throws has no common class
+            raise InputError(f"Spark could not pair the logs ({brief(error)})") from error
+
+    def _keep(self, name: str, sql: str) -> None:
+        self._run(sql).createOrReplaceTempView(name)
+
+    def flips(self) -> Iterable[pa.RecordBatch]:
+        keys = self._run(f"SELECT task, key FROM ({self._flipped()})").toArrow()
+        sides = [self._only_items(side, keys) for side in self.samples]
+        local = Engine(sides[0], sides[1], None, self.threshold, self.identity)
+        local.repeated = self.repeated
+        return local.flips()
+
+    def unchanged(self) -> Iterable[pa.RecordBatch]:
+        """Refuse: the list of all items of a lake is not for one machine."""
+        raise InputError("--engine spark lists the items that changed only (--flips)")
+
+    def _only_items(self, side: str, keys: pa.Table) -> Samples:
+        """The rows of some items with their text, brought here without a shuffle."""
+        wanted = self._wanted(side, self.spark.createDataFrame(keys))
+        table = wanted.select(*SCHEMA.names).toArrow().cast(SCHEMA)
+        return Samples(table, self.samples[side].meta, self.samples[side].model)
+
+    def _wanted(self, side: str, keys: Any) -> Any:
+        from pyspark.sql.functions import broadcast
+
+        keyed = self._run(
+            f"SELECT *, {self._key(side)} AS key FROM {side}_rows {self._where(side)}"
+        )
+        return keyed.join(broadcast(keys), ["task", "key"], "left_semi")
+
+
+def _read_meta(files: list[str]) -> Meta:
+    """Gather what the files say about their runs, as far as this machine can open them."""
+    from pyarrow import fs
+
+    merged = Meta(harness="Samples")
+    for number, address in enumerate(files[:_MOST_FOOTERS]):
+        try:
+            system, path = fs.FileSystem.from_uri(address.replace("s3a://", "s3://", 1))
+            with system.open_input_file(path) as file:
+                raw = (pq.read_schema(file).metadata or {}).get(META_KEY)
+        except (OSError, pa.ArrowException) as error:
+            merged.warnings.append(f"{address}: its settings cannot be read here ({brief(error)})")
+            break
+        if raw is None:
+            raise InputError(f"{address}: is not a forgetmap Samples file; convert the log first")
+        found = parse_meta(address, raw)
+        if number == 0:
+            merged = found
+        merged.settings |= found.settings
+    return merged

@@ -1,0 +1,132 @@
+"""Which reader fits a log? forgetmap's own readers, and those of other packages.
+
+Other packages add readers through the entry point group ``forgetmap.readers``. Each one is a
+module, or any object, with the two functions of `forgetmap.readers.framework.Reader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.words import brief
+from forgetmap.readers.framework import Reader, ReadOptions
+from forgetmap.samples.table import Samples
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Fit(NamedTuple):
+    """The reader that fits a log, and what went wrong with others on the way."""
+
+    reader: Reader
+    problems: list[str]
+
+
+def read(path: str | Path, how: ReadOptions | None = None) -> Samples:
+    """Read the log at `path`, a file or a folder, whatever harness wrote it.
+
+    Example:
+        >>> import tempfile
+        >>> log = Path(tempfile.mkdtemp()) / "results.csv"
+        >>> _ = log.write_text("question,correct\\n2+2?,1\\n2+3?,0\\n")
+        >>> len(read(log))
+        2
+    """
+    path = Path(path)
+    try:
+        if not path.exists():
+            raise InputError(f"{path}: no such file or folder")
+        if path.is_dir() and not any(path.iterdir()):
+            raise InputError(f"{path}: the folder is empty")
+        fit = find_reader(path)
+        samples = fit.reader.read(path, how or ReadOptions())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    if not len(samples):
+        raise InputError(f"{path}: holds no samples")
+    samples.meta.warnings += fit.problems
+    return samples
+
+
+def read_all(sources: Sequence[str | Path | Samples], how: ReadOptions) -> list[Samples]:
+    """Read logs that are to be paired, each of them once.
+
+    Logs of different harnesses pair by the words of their items, which takes a second hash. So
+    the readers are found first, and the hash is made only where they differ.
+    """
+    paths = [source for source in sources if not isinstance(source, Samples)]
+    formats = {_format(Path(path)) for path in paths}
+    mixed = len(formats) > 1 or len(paths) < len(sources) or None in formats
+    how = replace(how, wording=how.wording or mixed)
+    return [source if isinstance(source, Samples) else read(source, how) for source in sources]
+
+
+def _format(path: Path) -> str | None:
+    """The reader that a log needs; None where the format does not tell the harness."""
+    try:
+        name = find_reader(path).reader.__name__ if path.exists() else None
+    except (InputError, OSError):
+        return None  # reading the log will say why
+    return None if name == "forgetmap.readers.every_eval_ever" else name
+
+
+def find_reader(path: Path) -> Fit:
+    """Find the reader whose format the path is in."""
+    tried: list[str] = []
+    problems: list[str] = []
+    for reader in _readers(path, problems):
+        if reader.sniff(path):
+            return Fit(reader, problems)
+        tried.append(reader.__name__.rpartition(".")[2])
+    broken = "".join(f"; {problem}" for problem in problems)
+    raise InputError(f"{path}: not a log that forgetmap knows (tried: {', '.join(tried)}){broken}")
+
+
+def _readers(path: Path, problems: list[str]) -> Iterator[Reader]:
+    """Own formats first: looking for the readers of other packages takes time."""
+    from forgetmap.readers import evaluation, parquet
+
+    yield from (parquet, evaluation)
+    yield from _plugged_in(path, problems)
+    from forgetmap.readers import (
+        bfcl,
+        captrack,
+        evalplus,
+        every_eval_ever,
+        helm,
+        inspect,
+        lighteval,
+        lm_eval,
+        nemo,
+        openai_evals,
+        opencompass,
+        promptfoo,
+        table,
+        verifiers,
+    )
+
+    yield from (lm_eval, lighteval, inspect, helm, opencompass, every_eval_ever)
+    yield from (promptfoo, evalplus, openai_evals, bfcl, verifiers, nemo, captrack, table)
+
+
+def _plugged_in(path: Path, problems: list[str]) -> Iterator[Reader]:
+    """Readers of other packages that take the log; a broken one is named and passed over."""
+    for point in sorted(entry_points(group="forgetmap.readers")):
+        try:
+            reader = point.load()
+            fits = reader.sniff(path)
+        except Exception as error:  # other people's code: whatever it raises
+            package = point.dist.name if point.dist else "unknown package"
+            problems.append(
+                f"the reader plug-in {point.name!r} of {package} failed and was passed over "
+                f"({type(error).__name__}: {brief(error)})"
+            )
+            continue
+        if fits:
+            yield reader

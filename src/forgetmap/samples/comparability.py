@@ -1,0 +1,98 @@
+"""Can two runs be compared? Settings in which they differ, and signs that one was not run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from forgetmap.base.model import Frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forgetmap.samples.table import Samples
+
+
+class Confound(Frozen):
+    """A setting in which the two runs differ: a reason for change other than training."""
+
+    setting: str
+    before: Any
+    after: Any
+
+
+def find_confounds(
+    before: Mapping[str, Any], after: Mapping[str, Any], tasks: list[str]
+) -> list[Confound]:
+    """List the settings in which two runs differ.
+
+    A setting kept per task is compared over the given tasks; tasks that differ in the same way are
+    told together.
+
+    Example:
+        >>> find_confounds({"few-shot": {"a": 0, "b": 0}}, {"few-shot": {"a": 5, "b": 5}}, ["a"])
+        [Confound(setting='few-shot', before=0, after=5)]
+    """
+    found = []
+    for name in sorted(before.keys() | after.keys()):
+        ours, theirs = before.get(name), after.get(name)
+        if not isinstance(ours, dict) or not isinstance(theirs, dict):
+            if ours != theirs:
+                found.append(Confound(setting=name, before=ours, after=theirs))
+            continue
+        differing: dict[str, list[str]] = {}
+        for task in tasks:
+            if ours.get(task) != theirs.get(task):
+                differing.setdefault(repr((ours.get(task), theirs.get(task))), []).append(task)
+        for group in differing.values():
+            everywhere = len(group) == len(tasks)
+            where = "" if everywhere else f" ({', '.join(group[:3])}{', ...' * (len(group) > 3)})"
+            found.append(
+                Confound(
+                    setting=name + where, before=ours.get(group[0]), after=theirs.get(group[0])
+                )
+            )
+    return found
+
+
+def suspicions(before: Samples, after: Samples, *, flipped: bool = False) -> list[str]:
+    """What two runs reveal together that neither shows alone.
+
+    Different weights that gave the same numbers in every sample were most likely not both run
+    (a cache that goes by the name of a folder does this); equal weights under two names make a map
+    of nothing but noise.
+
+    Args:
+        before: The first run's results.
+        after: The second run's.
+        flipped: Whether an item turned right or wrong, so that the runs are known to differ.
+
+    Example:
+        >>> from forgetmap.samples.table import Meta, Samples
+        >>> def run(name, weights):
+        ...     row = {"model": name, "item": 1, "score": 1.0, "gold_probability": 0.5}
+        ...     return Samples.from_rows([row], Meta(settings={name: {"weights": weights}}))
+        >>> suspicions(run("a", "1234"), run("b", "1234"))
+        ['both models have the same weights (1234): only noise can differ']
+        >>> suspicions(run("a", "1234"), run("b", "5678"))
+        ['the weights differ but every sample is identical: was the second model really run?']
+    """
+    ours, theirs = (samples.settings.get("weights") for samples in (before, after))
+    if ours is None or theirs is None:
+        return []
+    if ours == theirs:
+        return [f"both models have the same weights ({ours}): only noise can differ"]
+    if not flipped and _content(before) == _content(after):
+        return [
+            "the weights differ but every sample is identical: was the second model really run?"
+        ]
+    return []
+
+
+def _content(samples: Samples) -> tuple[int, int]:
+    """The number of rows and a sum of their hashes: the same for the same rows in any order."""
+    columns = ["task", "item", "repeat", "metric", "score", "gold_probability", "response"]
+    count = total = 0
+    for batch in samples.to_batches(columns):
+        count += len(batch)
+        total += sum(map(hash, zip(*(batch[name].to_pylist() for name in columns), strict=True)))
+    return count, total

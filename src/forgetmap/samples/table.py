@@ -1,0 +1,347 @@
+"""Samples: the one table that every reader produces.
+
+One row per (model, run, task, item, repeat, metric). An item is identified by its content, so that
+two logs can be paired whatever order or numbering their harness used.
+"""
+
+from __future__ import annotations
+
+import json
+from copy import copy
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.parquet as pq
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import replacing, temporary_folder
+from forgetmap.base.values import storable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+SCHEMA_VERSION = 1
+THRESHOLD = 0.5
+"""A score at or above it counts as correct, unless the user says otherwise."""
+
+STATUSES = (
+    *("ok", "no_answer", "truncated", "refused", "error", "unscored"),
+    *("empty", "invalid_gold", "not_applicable", "judge_failed", "judge_unparsable"),  # scored here
+)
+"""`error`, `unscored` and what failed in scoring carry no score: a failed value is no number."""
+
+TEXT_COLUMNS = ("prompt", "target", "answer", "response")
+"""Untrusted text; stored apart in Parquet and read only when somebody looks at an item."""
+
+SCHEMA = pa.schema(
+    [
+        pa.field("model", pa.string(), nullable=False),
+        pa.field("run", pa.string()),
+        pa.field("task", pa.string(), nullable=False),
+        pa.field("item", pa.uint64()),  # content hash; null where the log stores no content
+        pa.field("item_ref", pa.string()),  # the harness's own id
+        pa.field("wording", pa.uint64()),  # hash of the words alone, for logs of other harnesses
+        pa.field("repeat", pa.int32(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("score", pa.float64()),
+        pa.field("correct", pa.bool_()),
+        pa.field("status", pa.string(), nullable=False),
+        pa.field("k", pa.int32()),  # options shown; null for an open answer
+        pa.field("gold_probability", pa.float64()),  # softmax over the options, of the right one
+        pa.field("prompt_hash", pa.uint64()),
+        pa.field("cluster", pa.string()),  # items that stand or fall together (same passage)
+        pa.field("source", pa.string()),  # file and row
+        *(pa.field(name, pa.string()) for name in TEXT_COLUMNS),
+    ]
+)
+
+META_KEY = b"forgetmap"
+_ROW_GROUP = 131_072
+_SPILL_BYTES = 64 * 2**20
+
+
+@dataclass
+class Meta:
+    """What a log says about its runs, beside the rows."""
+
+    harness: str = "unknown"
+    version: str | None = None
+    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Per model: the settings that must agree for a fair comparison (few-shot, template, ...)."""
+    warnings: list[str] = field(default_factory=list)
+
+
+class Samples:
+    """Evaluation results in memory or in a Parquet file, with what is known about their runs.
+
+    Example:
+        >>> from forgetmap.samples import content_hash
+        >>> samples = Samples.from_rows([
+        ...     {"model": "m", "task": "sums", "item": content_hash("2+2"), "score": 1.0},
+        ...     {"model": "m", "task": "sums", "item": content_hash("2+3"), "score": 0.0},
+        ... ])
+        >>> len(samples), samples.models
+        (2, ['m'])
+    """
+
+    def __init__(self, data: pa.Table | Path, meta: Meta, model: str | None = None) -> None:
+        self.data = data
+        self.meta = meta
+        self.model = model
+        """Where the table holds several models: the one that is meant."""
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[dict[str, Any]], meta: Meta | None = None) -> Samples:
+        """Build Samples from dictionaries; columns left out get their natural default."""
+        return cls.collect(batches(rows), meta or Meta(harness="rows"))
+
+    @classmethod
+    def collect(cls, parts: Iterable[pa.RecordBatch], meta: Meta) -> Samples:
+        """Gather record batches, in memory while small, in a temporary Parquet file beyond that."""
+        held: list[pa.RecordBatch] = []
+        size = 0
+        stream = iter(parts)
+        for batch in stream:
+            held.append(batch)
+            size += batch.nbytes
+            if size > _SPILL_BYTES:
+                return cls._spill(held, stream, meta)
+        return cls(pa.Table.from_batches(held, schema=SCHEMA), meta)
+
+    @classmethod
+    def _spill(
+        cls, held: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch], meta: Meta
+    ) -> Samples:
+        samples = cls(Path(), meta)
+        folder = temporary_folder(samples)
+        folder.mkdir(mode=0o700)
+        path = folder / "samples.parquet"
+        with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
+            while held:
+                writer.write_batch(held.pop(0))
+            for batch in rest:
+                writer.write_batch(batch)
+        samples.data = path
+        return samples
+
+    @classmethod
+    def read(cls, path: str | Path) -> Samples:
+        """Open a Samples Parquet file; nothing but its footer is read."""
+        path = Path(path)
+        schema = parquet_schema(path)
+        raw = (schema.metadata or {}).get(META_KEY)
+        if raw is None:
+            raise InputError(f"{path}: is not a forgetmap Samples file (no forgetmap metadata)")
+        meta = parse_meta(path, raw)
+        for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True):
+            if name not in schema.names:
+                raise InputError(f"{path}: lacks the column {name!r}; convert it again")
+            if (found := schema.field(name).type) != kind:
+                raise InputError(
+                    f"{path}: the column {name!r} is {found}, not {kind}; convert it again"
+                )
+        return cls(path, meta)
+
+    def write(self, path: str | Path) -> None:
+        """Write a Samples Parquet file, atomically."""
+        meta = json.dumps({"schema_version": SCHEMA_VERSION, **asdict(self.meta)}).encode()
+        schema = SCHEMA.with_metadata({META_KEY: meta})
+        with (
+            replacing(path) as temporary,
+            pq.ParquetWriter(temporary, schema, compression="zstd") as writer,
+        ):
+            for batch in self.to_batches():
+                writer.write_batch(batch, row_group_size=_ROW_GROUP)
+
+    def to_batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Stream the rows of the chosen model (of all, where none was chosen)."""
+        names = list(columns or SCHEMA.names)
+        wanted = [*names, "model"] if self.model is not None and "model" not in names else names
+        for batch in self._stream(wanted):
+            chosen = batch
+            if self.model is not None:
+                chosen = batch.filter(pa.compute.equal(batch["model"], self.model))
+            yield chosen.select(names)
+
+    def _stream(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        if isinstance(self.data, pa.Table):
+            yield from self.data.select(columns).to_batches(_ROW_GROUP)
+            return
+        try:
+            with pq.ParquetFile(self.data) as file:
+                yield from file.iter_batches(_ROW_GROUP, columns=columns)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            reason = next(iter(str(error).splitlines()), "")
+            raise InputError(f"{self.data}: is damaged ({reason:.120})") from error
+
+    def to_reader(self, columns: Sequence[str]) -> pa.RecordBatchReader:
+        """Stream some columns to whoever speaks Arrow, DuckDB for one."""
+        schema = pa.schema([SCHEMA.field(name) for name in columns])
+        return pa.RecordBatchReader.from_batches(schema, self.to_batches(columns))
+
+    @property
+    def rows(self) -> int:
+        """Rows of the whole table, of all models."""
+        if isinstance(self.data, pa.Table):
+            return int(self.data.num_rows)
+        return int(pq.read_metadata(self.data).num_rows)
+
+    def null_count(self, column: str) -> int:
+        """Nulls of a column in the whole table, from the file's footer; -1 where it is silent."""
+        if isinstance(self.data, pa.Table):
+            return int(self.data[column].null_count)
+        footer = pq.read_metadata(self.data)
+        index = footer.schema.to_arrow_schema().get_field_index(column)
+        found = [
+            footer.row_group(group).column(index).statistics
+            for group in range(footer.num_row_groups)
+        ]
+        if not all(statistics is not None and statistics.has_null_count for statistics in found):
+            return -1
+        return sum(int(statistics.null_count) for statistics in found)
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The models in the table, in alphabetical order."""
+        found: set[str] = set()
+        for batch in self.to_batches(["model"]):
+            found.update(batch["model"].unique().to_pylist())
+        if None in found:
+            raise InputError("a row of the log lacks its 'model'; convert it again")
+        return sorted(found)
+
+    def only(self, model: str | None) -> Self:
+        """Choose one model; with None the table must hold exactly one."""
+        models = self.models
+        listed = ", ".join(name if len(name) <= 60 else f"{name[:59]}…" for name in models[:20])
+        if not models:
+            raise InputError("the log holds no samples; check the path")
+        if model is None:
+            if len(models) > 1:
+                raise InputError(
+                    f"the log holds {len(models)} models ({listed}); choose one by name"
+                )
+            return self
+        if model not in models:
+            raise InputError(f"no model {model!r} in the log; it holds: {listed}")
+        chosen = copy(self)
+        chosen.__dict__.pop("models", None)  # the copy of what was found for all models
+        chosen.model = model
+        chosen._origin = self  # keeps a spilled temporary file alive
+        return chosen
+
+    _origin: Samples | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the chosen model's runs."""
+        model = self.model or (self.models[0] if len(self.models) == 1 else "")
+        return self.meta.settings.get(model, {})
+
+    def __len__(self) -> int:
+        return sum(batch.num_rows for batch in self.to_batches(["model"]))
+
+
+_DEFAULTS: dict[str, Any] = {"model": "unnamed", "task": "all", "repeat": 0, "metric": "score"}
+
+
+BATCH_ROWS = 8192
+"""Rows held as Python objects before they become a batch."""
+
+
+def batches(rows: Iterable[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+    """Turn dictionaries into record batches; fills `correct` and `status` from the score."""
+    held: list[dict[str, Any]] = []
+    for row in rows:
+        held.append(row)
+        if len(held) == BATCH_ROWS:
+            yield _batch(held)
+            held = []
+    if held:
+        yield _batch(held)
+
+
+def _batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    """Build a batch in Arrow's own code, which is many times quicker than going row by row."""
+    try:
+        table = pa.array(rows, _STRUCT)
+    except UnicodeEncodeError:  # halves of characters, which Arrow cannot store
+        table = pa.array([_storable_row(row) for row in rows], _STRUCT)
+    return complete(dict(zip(SCHEMA.names, table.flatten(), strict=True)))
+
+
+_STRUCT = pa.struct([pa.field(column.name, column.type) for column in SCHEMA])
+
+
+def complete(columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    """Make a batch of columns of equal length, among them the score.
+
+    Columns left out get their natural default; `correct` and `status` follow from the score.
+
+    Example:
+        >>> batch = complete({"score": pa.array([0.25, 1.0, None])})
+        >>> batch["correct"].to_pylist(), batch["status"].to_pylist()
+        ([False, True, None], ['ok', 'ok', 'unscored'])
+    """
+    rows = len(columns["score"])
+    full = {
+        column.name: columns[column.name] if column.name in columns else pa.nulls(rows, column.type)
+        for column in SCHEMA
+    }
+    for name, default in _DEFAULTS.items():
+        full[name] = pa.compute.fill_null(full[name], default)
+    score = full["score"]
+    none = pa.scalar(None, pa.float64())
+    full["score"] = score = pa.compute.if_else(pa.compute.is_nan(score), none, score)
+    full["correct"] = pa.compute.greater_equal(score, THRESHOLD)
+    told = pa.compute.if_else(pa.compute.is_null(score), "unscored", "ok")
+    full["status"] = pa.compute.coalesce(full["status"], told)
+    return pa.RecordBatch.from_arrays(list(full.values()), schema=SCHEMA)
+
+
+def _storable_row(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: storable(value) if isinstance(value, str) else value for name, value in row.items()
+    }
+
+
+def parse_meta(path: str | Path, raw: bytes) -> Meta:
+    """What a Samples file says about its runs, from the metadata of its schema."""
+    try:
+        stored = json.loads(raw)
+        version = int(stored["schema_version"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(
+            f"{path}: its forgetmap metadata cannot be read ({error!r:.80})"
+        ) from error
+    if version > SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: has Samples schema version {version}, this forgetmap knows up to "
+            f"{SCHEMA_VERSION}; upgrade forgetmap to read it"
+        )
+    meta = Meta(**{name: stored.get(name) for name in Meta.__dataclass_fields__})
+    if not (
+        isinstance(meta.harness, str)
+        and isinstance(meta.version, str | None)
+        and isinstance(meta.settings, dict)
+        and all(isinstance(found, dict) for found in meta.settings.values())
+        and isinstance(meta.warnings, list)
+        and all(isinstance(text, str) for text in meta.warnings)
+    ):
+        raise InputError(f"{path}: its forgetmap metadata are not of the known form; convert again")
+    return meta
+
+
+def parquet_schema(path: Path) -> pa.Schema:
+    """Read the schema of a Parquet file; a file that is none becomes one clear line."""
+    try:
+        return pq.read_schema(path)
+    except UnicodeEncodeError as error:
+        raise InputError(f"{path}: its name is not UTF-8; rename it") from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = next(iter(str(error).splitlines()), "")
+        raise InputError(f"{path}: is not a readable Parquet file ({reason})") from error

@@ -1,0 +1,71 @@
+"""The look of all figures, and how they are saved.
+
+matplotlib draws them, not plotly: plotly's static export (kaleido) needs a Chrome on the machine,
+which a cluster node or a CI runner seldom has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK, SOFT, LINE = "#1b1d21", "#5a6069", "#e3e4e6"
+LOST, WON, KEPT, NEVER = "#b8440f", "#1f5fa8", "#8b929b", "#d9dbde"
+"""Forgotten and gained keep apart for colour-blind eyes, and in print by their brightness."""
+SERIES = ("#1f5fa8", "#b8440f", "#2c6a4a", "#7a4fa3", "#8a6d00", "#5a6069")
+
+_STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "text.color": INK,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "grid.color": LINE,
+    "grid.linewidth": 0.6,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "legend.frameon": False,
+    "svg.hashsalt": "forgetmap",  # the same figure gives the same file
+    "svg.fonttype": "path",  # text as outlines: no font needed to look at it
+    "text.usetex": False,
+    "figure.constrained_layout.use": True,
+}
+
+
+@contextmanager
+def style(formulas: bool = False) -> Iterator[None]:
+    """Draw in forgetmap's look; `formulas` only where no text comes from a log."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise InputError("figures need matplotlib: pip install 'forgetmap[figures]'") from error
+    matplotlib.use("agg")  # no window, ever
+    with matplotlib.rc_context({**_STYLE, "text.parse_math": formulas}):
+        yield
+
+
+def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
+    """Write a figure as SVG and PNG, whole or not at all; returns the files."""
+    import matplotlib.pyplot as plt
+
+    written = []
+    for suffix, meta in (("svg", {"Date": None}), ("png", {"Software": None})):
+        path = Path(folder, f"{name}.{suffix}")
+        with replacing(path) as temporary:
+            figure.savefig(temporary, format=suffix, dpi=200, metadata=meta)
+        written.append(path)
+    plt.close(figure)
+    return written

@@ -1,0 +1,93 @@
+"""The lineage as tables: every map's cells, every item's life line, every flip of every edge."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forgetmap.base.files import make_folder, replacing
+from forgetmap.base.words import spreadsheet_safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from forgetmap.lineage.build import Builder
+    from forgetmap.lineage.result import Lineage
+
+CELLS = "cells.csv"
+LIFE_LINES = "life-lines.csv"
+FLIPS = "flips.csv"
+_NAMED = ("number", "category", "task", "item", "item_ref")
+
+
+def write_tables(result: Lineage, builder: Builder, folder: Path) -> None:
+    """Write all tables into a folder; existing ones are replaced, each whole or not at all."""
+    make_folder(folder)
+    builder.name_all()
+    _write(folder / CELLS, _cells(result))
+    _write(folder / LIFE_LINES, _life_lines(builder))
+    _write(folder / FLIPS, _flips(builder))
+
+
+def _write(path: Path, rows: Iterable[Iterable[Any]]) -> None:
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerows([spreadsheet_safe(value) for value in row] for row in rows)
+
+
+def _cells(result: Lineage) -> Iterator[Iterable[Any]]:
+    estimates = [f"{name}{end}" for name in ("forgot", "gained") for end in ("", "_low", "_high")]
+    yield (
+        *("before", "after", "edge", "against_root", "level", "name", "n"),
+        *("accuracy_before", "accuracy_after", "headline", *estimates, "raw_lost", "raw_gained"),
+        *("p_adjusted", "forgetting", "net"),
+    )
+    for found in result.comparisons:
+        whole = found.map
+        levels = {"total": {"all items": whole.total}, "category": whole.categories}
+        for level, cells in (levels | {"task": whole.tasks}).items():
+            for name, cell in cells.items():
+                yield (
+                    *(found.before, found.after, int(found.edge), int(found.against_root)),
+                    *(level, name, cell.n, cell.accuracy_before, cell.accuracy_after),
+                    cell.headline,
+                    *(getattr(e, end) for e in (cell.forgot, cell.gained)
+                      for end in ("value", "low", "high")),
+                    *(cell.counts.n10, cell.counts.n01, cell.p_adjusted),
+                    *(cell.verdict.forgetting, cell.verdict.net),
+                )  # fmt: skip
+
+
+def _life_lines(builder: Builder) -> Iterator[Iterable[Any]]:
+    yield (
+        *("path_end", *_NAMED, "kind", "states", "first_learned", "first_lost"),
+        *("times_forgotten", "times_flipped"),
+    )
+    for path, lives in builder.lives.items():
+        for item in np.flatnonzero(lives.present).tolist():
+            found = builder.traced(path, item)
+            yield (
+                *(path[-1], item, builder.group_name(item), found.task, found.item),
+                *(found.item_ref, lives.kind_of(item), " ".join(found.states)),
+                *(found.first_learned, found.first_lost),
+                *(found.times_forgotten, found.times_flipped),
+            )
+
+
+def _flips(builder: Builder) -> Iterator[Iterable[Any]]:
+    yield ("before", "after", *_NAMED, "transition", "share_before", "share_after")
+    outcomes = builder.outcomes
+    for before, after in builder.pipeline.edges:
+        one, other = outcomes.index(before), outcomes.index(after)
+        runs = outcomes.runs[[one, other]]
+        with np.errstate(invalid="ignore"):
+            shares = np.where(runs > 0, outcomes.right[[one, other]] / runs, np.nan)
+        changed = np.flatnonzero((runs > 0).all(axis=0) & (shares[0] != shares[1]))
+        for item, was, now in zip(changed.tolist(), *shares[:, changed].tolist(), strict=True):
+            yield (
+                *(before, after, item, builder.group_name(item), *builder.item_name(item)),
+                *("forgotten" if now < was else "gained", was, now),
+            )

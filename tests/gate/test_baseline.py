@@ -1,0 +1,228 @@
+"""Baselines: frozen, verified, with a history and a page that shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_gate import run
+from typer.testing import CliRunner
+
+from forgetmap.api import compare
+from forgetmap.base.errors import InputError
+from forgetmap.gate.baseline import (
+    HISTORY,
+    STORE,
+    compare_with_baseline,
+    list_baselines,
+    log_or_baseline,
+    open_baseline,
+    read_history,
+    save_baseline,
+)
+from forgetmap.gate.policy import Policy
+from forgetmap.samples.table import Samples
+from forgetmap.views.html.trend import write_trend
+from logs import items, write_jsonl
+from report_logs import HOSTILE
+
+FAST: dict[str, Any] = {"draws": 200}
+
+
+@pytest.fixture
+def store(work: Any) -> Path:
+    """A store with one baseline of forty items."""
+    write_jsonl(work / "before.jsonl", items([1, 1, 1, 0] * 10))
+    write_jsonl(work / "after.jsonl", items([1, 0, 1, 1] * 10))
+    save_baseline("base", "before.jsonl", store="store")
+    return Path("store")
+
+
+def content(store: Path) -> Path:
+    (found,) = (store / "objects").glob("*.parquet")
+    return found
+
+
+def test_a_baseline_is_named_by_its_content(store: Path) -> None:
+    kept, reference = open_baseline("base", store)
+    assert content(store).stem == kept.sha256
+    assert len(reference) == kept.samples == 40
+    assert content(store).stat().st_mode & 0o222 == 0
+    assert not [path for path in store.rglob(".*") if path.is_file()]  # nothing left over
+    assert reference.to_batches(["response"]) is not None
+
+
+def test_a_baseline_can_stand_where_a_log_does(store: Path) -> None:
+    reference = log_or_baseline("baseline:base", store)
+    assert isinstance(reference, Samples)
+    assert reference.data == content(store)
+    assert compare(reference, "after.jsonl", **FAST).total.forgetting.raw.value == 0.25
+    assert log_or_baseline("before.jsonl", store) == "before.jsonl"
+    with pytest.raises(InputError, match="no baseline is called gone; there are base"):
+        log_or_baseline("baseline:gone", store)
+    with pytest.raises(InputError, match="a name has"):
+        log_or_baseline("baseline:", store)
+
+
+def test_compare_takes_a_baseline_and_remembers_nothing(store: Path) -> None:
+    from forgetmap.cli.app import app
+
+    STORE.parent.mkdir()
+    store.rename(STORE)
+    done = CliRunner().invoke(app, ["compare", "baseline:base", "after.jsonl", "--json", "m.json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(Path("m.json").read_text())["total"]["n"] == 40
+    assert not (STORE / HISTORY).exists()
+    done = CliRunner().invoke(app, ["compare", "baseline:gone", "after.jsonl"])
+    assert done.exit_code == 2
+    assert "no baseline is called gone" in done.output
+
+
+def test_saving_the_same_again_changes_nothing(store: Path) -> None:
+    before = sorted((path, path.stat().st_mtime_ns) for path in store.rglob("*"))
+    first = list_baselines(store)[0]
+    assert save_baseline("base", "before.jsonl", store=store) == first
+    after = sorted((path, path.stat().st_mtime_ns) for path in store.rglob("*"))
+    assert [pair for pair in after if pair[0].is_file()] == [
+        pair for pair in before if pair[0].is_file()
+    ]
+    second = save_baseline("copy", "before.jsonl", store=store)
+    assert second.sha256 == first.sha256
+    assert content(store).stem == first.sha256  # kept once
+
+
+def test_a_name_is_given_once(store: Path) -> None:
+    with pytest.raises(InputError, match="frozen with other content"):
+        save_baseline("base", "after.jsonl", store=store)
+    assert content(store).stem == list_baselines(store)[0].sha256
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "x" * 65, "a b", "ü"])
+def test_names_cannot_leave_the_store(store: Path, name: str) -> None:
+    for call in (
+        lambda: save_baseline(name, "before.jsonl", store=store),
+        lambda: open_baseline(name, store),
+        lambda: read_history(name, store),
+    ):
+        with pytest.raises(InputError, match="a name has"):
+            call()
+
+
+def test_tampering_is_refused(store: Path) -> None:
+    path = content(store)
+    path.chmod(0o644)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    for call in (
+        lambda: open_baseline("base", store),
+        lambda: list_baselines(store),
+        lambda: compare_with_baseline("base", "after.jsonl", store=store, **FAST),
+    ):
+        with pytest.raises(InputError, match="is not what was saved"):
+            call()
+    save_baseline("base", "before.jsonl", store=store)  # the same log mends it
+    assert list_baselines(store)
+    path.chmod(0o644)
+    path.unlink()
+    with pytest.raises(InputError, match="is missing"):
+        open_baseline("base", store)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"sha256": "../../etc/passwd"}, {"name": "other"}, {"samples": "many"}],
+)
+def test_a_changed_label_is_refused(store: Path, change: dict[str, Any]) -> None:
+    label = store / "names" / "base.json"
+    label.write_text(json.dumps(json.loads(label.read_text()) | change))
+    with pytest.raises(InputError, match=r"tampered|damaged"):
+        open_baseline("base", store)
+
+
+def test_an_unknown_name_lists_the_known(store: Path) -> None:
+    with pytest.raises(InputError, match="no baseline is called bose; there are base"):
+        open_baseline("bose", store)
+    with pytest.raises(InputError, match="holds none"):
+        open_baseline("base", store / "empty")
+
+
+def test_history_survives_a_cut_off_line(store: Path) -> None:
+    rules = Policy.model_validate({"limits": [{"measure": "raw", "max": 0.01}]})
+    result, judgement = compare_with_baseline("base", "after.jsonl", store=store, **FAST)
+    assert judgement is None
+    assert result.total.n == 40
+    with (store / HISTORY).open("ab") as file:
+        file.write(b'{"time": "20')
+    _, judgement = compare_with_baseline("base", "after.jsonl", store=store, policy=rules, **FAST)
+    assert judgement is not None
+    history = read_history("base", store)
+    assert [entry.verdict for entry in history.entries] == [None, "BLOCK"]
+    assert history.damaged == 1
+    assert history.entries[0].forgot == result.total.forgot
+    assert read_history("other", store).entries == []
+
+
+class Page(HTMLParser):
+    """What a browser would find."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attrs]
+
+
+def test_the_trend_page_runs_and_fetches_nothing(store: Path) -> None:
+    for name in ("first", HOSTILE):
+        rows = [row | {"model": name} for row in items([1, 0, 1, 1] * 10)]
+        write_jsonl(Path("after.jsonl"), rows)
+        compare_with_baseline("base", "after.jsonl", store=store, **FAST)
+    assert write_trend("base", "trend.html", store=store) == 2
+    text = Path("trend.html").read_text(encoding="utf-8")
+    page = Page()
+    page.feed(text)
+    assert page.tags.count("circle") == 2
+    assert page.tags.count("tr") == 3
+    assert not {"script", "img", "a", "iframe", "link", "b"} & set(page.tags)
+    assert not any(name.startswith("on") for name in page.attributes)
+    assert "default-src &#x27;none&#x27;" in text
+    assert "http" not in re.sub(r"http-equiv", "", text)
+    assert "\u202e" not in text
+
+
+def test_there_is_no_trend_before_a_comparison(store: Path) -> None:
+    with pytest.raises(InputError, match="nothing was compared"):
+        write_trend("base", "trend.html", store=store)
+    assert not Path("trend.html").exists()
+
+
+def test_the_commands(work: Any) -> None:
+    write_jsonl(work / "before.jsonl", items([1, 1, 1, 0] * 10))
+    write_jsonl(work / "after.jsonl", items([1, 0, 1, 1] * 10))
+    Path("gate.yaml").write_text("limits: [{measure: raw, max: 0.01}]")
+    assert "no baseline yet" in run("baseline", "list").output
+    done = run("baseline", "save", "base", "before.jsonl")
+    assert done.exit_code == 0, done.output
+    assert "base: 40 samples" in run("baseline", "list").output
+    assert json.loads(run("baseline", "list", "--json", "-").output)[0]["name"] == "base"
+    assert run("baseline", "save", "base", "after.jsonl").exit_code == 2
+    done = run("baseline", "compare", "base", "after.jsonl", "--json", "map.json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(Path("map.json").read_text())["total"]["n"] == 40
+    done = run(
+        *("baseline", "compare", "base", "after.jsonl", "--policy", "gate.yaml"),
+        *("--junit", "g.xml", "--markdown", "g.md"),
+    )
+    assert done.exit_code == 1
+    assert "gate: BLOCK" in done.output
+    assert Path("g.xml").exists()
+    assert run("baseline", "compare", "base", "after.jsonl", "--junit", "g.xml").exit_code == 2
+    done = run("baseline", "trend", "base")
+    assert (done.exit_code, done.output.strip()) == (0, "trend.html: 2 comparisons")

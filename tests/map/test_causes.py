@@ -1,0 +1,351 @@
+"""Causes of a loss: each rule, the whole order, and a confusion table over labelled answers."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forgetmap.answers.endings import repeats_itself
+from forgetmap.answers.extraction import gives
+from forgetmap.answers.language import language_of
+from forgetmap.api import compare
+from forgetmap.map import causes, flips
+from forgetmap.map.causes import CAUSES, Lost, cause_of
+from forgetmap.map.comparison import compare_logs
+from forgetmap.map.result import ForgettingMap
+from forgetmap.pairing.two_logs import pair
+from forgetmap.samples.identity import content_hash
+from forgetmap.samples.table import Samples
+from places import DATA, ROOT
+from small_logs import samples
+
+REAL = ROOT / "tests" / "map" / "test_causes_real.jsonl"
+"""Wrong answers from the bundled logs of lm-eval, Inspect and OpenAI evals, labelled by hand."""
+
+PLACES = ("Paris", "Rome", "Oslo", "Lima", "Cairo", "Tokyo", "Vienna", "Accra", "Quito", "Doha")
+_TEXT = (
+    "harbour bridge winter copper garden letter window market river candle forest ladder mirror "
+    "village engine basket thunder pocket island meadow ticket violin anchor blanket compass"
+)
+WORDS = _TEXT.split()
+
+
+def prose(start: int, count: int) -> str:
+    """Words that do not repeat in the same order."""
+    return " ".join(
+        f"the {WORDS[(start + 7 * n) % 25]} was near a {WORDS[(start + 11 * n + n // 25) % 25]}"
+        for n in range(count)
+    )
+
+
+def made() -> list[tuple[str, Lost]]:
+    """Answers whose cause is known because they were made that way."""
+    found: list[tuple[str, Lost]] = []
+
+    def add(cause: str, **fields: Any) -> None:
+        found.append((cause, Lost(**fields)))
+
+    for n, place in enumerate(PLACES):
+        other = PLACES[(n + 3) % 10]
+        letter, wrong = "ABCD"[n % 4], "ABCD"[(n + 1) % 4]
+        none: dict[str, Any] = {"answer_after": "[invalid]", "status_after": "no_answer"}
+        add("format", **none, target=letter, k=4, response_after=f"I would take ({letter}).")
+        add("format", **none, target=letter, k=4, response_after=f"Option **{letter}**: {place}")
+        add("format", **none, target=place, response_after=f"The capital is {place}, of course.")
+        add("format", target=place, answer_after=f"It's {place}.", response_after=f"It's {place}.")
+        add("format", **none, target=f"{n + 40}", response_after=f"{n} + 40 makes {n + 40}.")
+        add("truncated", target=place, answer_after="", response_after="  \n")
+        add("truncated", target=place, response_after=f"<think>Is it {other}? Let me think, first")
+        add("truncated", **none, target=place, response_after=prose(n, 12 + n) + " and then the")
+        add("truncated", target=place, status_after="truncated", response_after=f"Well, {other} is")
+        add("degenerate", target=place, response_after=f"{other} is far. " * (6 + n))
+        add("degenerate", target=place, response_after=f"{WORDS[n]} " * (20 + n))
+        add("degenerate", **none, target=place, response_after=f"- {WORDS[n]}\n" * 30)
+        add("degenerate", target=place, response_after=f"So {prose(n, 3)}. {prose(n, 2)} " * 12)
+        add("refused", target=place, response_after=f"I'm sorry, but I can't help with {other}.")
+        add("refused", **none, target=place, response_after="I cannot assist with that request.")
+        add("refused", target=place, response_after=f"I'd rather not say anything about {other}.")
+        add("refused", target=place, status_after="refused", response_after="No.")
+        add(
+            "language", target=place, response_before=f"The capital of the country is {place}.",
+            response_after=f"Die Stadt ist nicht {place}, sondern der Ort {other} und das ist so.",
+        )  # fmt: skip
+        add(
+            "language", target=place, prompt_after="What is the capital of the land?",
+            response_after="首都是" + "北京市東西南北中"[n % 8] * 2 + "吗",
+        )  # fmt: skip
+        add(
+            "language", target=place, response_before=f"It is {place}, the capital of the land.",
+            response_after=f"La capitale est {other}, une ville que les gens aiment dans le sud.",
+        )  # fmt: skip
+        add("unparsed", **none, target=letter, k=4, response_after=f"Between {letter} and {wrong}.")
+        add("unparsed", **none, target=letter, k=4, response_after=f"All of the {WORDS[n]}s fit.")
+        add("unparsed", **none, target=place, response_after=f"It may be {other}.")
+        add("unparsed", **none, target=f"{n + 40}", response_after=f"It comes to {n + 41}.")
+        add("noise", before=2 / 3, target=place, answer_after=other, response_after=other)
+        add("noise", after=1 / 2, target=letter, k=4, answer_after=wrong)
+        add("wrong", target=place, answer_after=other, response_after=f"The answer is {other}.")
+        add("wrong", target=letter, k=4, answer_after=wrong, response_after=f"Answer: {wrong}")
+        add("wrong", target=letter, k=4, answer_after=wrong)
+        add("wrong", target=place, answer_after=other, response_after=f"Not {place} but {other}.")
+        add("wrong", target=f"{n}", answer_after=f"{n + 1}", response_after=f"{n} + 1 = {n + 1}")
+    return found
+
+
+def real() -> list[tuple[str, Lost]]:
+    rows = [json.loads(line) for line in REAL.read_text(encoding="utf-8").splitlines()]
+    return [
+        (
+            row["label"],
+            Lost(
+                target=row["target"],
+                answer_after=row["answer"],
+                status_after=row["status"],
+                response_after=row["response"],
+            ),
+        )
+        for row in rows
+    ]
+
+
+def test_confusion_table() -> None:
+    labelled = made() + real()
+    assert len(labelled) >= 500
+    assert len(real()) >= 250
+    table = Counter((label, cause_of(item)) for label, item in labelled)
+    lines = [f"{label:>10} -> {found}: {n}" for (label, found), n in sorted(table.items(), key=str)]
+    for cause in CAUSES:
+        named = sum(n for (_, found), n in table.items() if found == cause)
+        meant = sum(n for (label, _), n in table.items() if label == cause)
+        assert meant >= 20, cause
+        precision, recall = table[cause, cause] / named, table[cause, cause] / meant
+        assert precision >= 0.95, (cause, precision, lines)
+        assert recall >= 0.95, (cause, recall, lines)
+
+
+def test_the_labels_are_of_answers_in_the_logs() -> None:
+    from forgetmap.readers.framework import ReadOptions
+    from forgetmap.readers.registry import read
+
+    rows = [json.loads(line) for line in REAL.read_text(encoding="utf-8").splitlines()]
+    for source in {row["source"] for row in rows}:
+        there = {
+            (row["status"], row["target"], row["answer"], row["response"])
+            for batch in read(DATA / source, ReadOptions(text=True)).to_batches()
+            for row in batch.to_pylist()
+        }
+        for row in rows:
+            if row["source"] == source:
+                key = (row["status"], row["target"], row["answer"], row["response"])
+                assert key in there
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_every_rule_alone_says_yes_and_no(cause: str) -> None:
+    rule = causes.RULES[cause]
+    answers = [rule(item) for label, item in made() if label == cause]
+    assert all(answers)
+    assert not rule(Lost(answer_after=None, response_after=None))
+
+
+def test_the_order_is_that_of_the_specification() -> None:
+    first, last = CAUSES[:4], CAUSES[4:]
+    assert first == ("format", "truncated", "degenerate", "refused")
+    assert last == ("language", "unparsed", "noise", "wrong")
+    cut = Lost(target="Rome", answer_after="", status_after="truncated", response_after="It's Rome")
+    assert cause_of(cut) == "format"
+    assert cause_of(cut._replace(target="Oslo")) == "truncated"
+    assert cause_of(Lost(before=0.5, status_after="refused")) == "refused"
+    assert cause_of(Lost()) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "k", "expected"),
+    [
+        ("The answer is 1,234.", "1234", None, True),
+        ("\\boxed{7}, not 8", "7", None, True),
+        ("12 apples and 7 pears", "12", None, False),
+        ("It cost $5.50", "5.5", None, True),
+        ("<think>Paris?</think>Rome", "Paris", None, False),
+        ("It was never Paris", "Paris", None, False),
+        ("Parisian", "Paris", None, False),
+        ("Yes.", "yes", None, True),
+        ("Yes and no", "yes", None, False),
+        ("首都是北京。", "北京", None, True),
+        ("(C)", "C", 4, True),
+        ("A or B", "A", 4, False),
+        ("", "A", 4, False),
+        ("They did it #### 12", "thinking #### 12", None, True),
+    ],
+)
+def test_whether_a_text_gives_an_answer(
+    text: str, target: str, k: int | None, expected: bool
+) -> None:
+    assert gives(text, target, k) is expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1000000000",
+        "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |",
+        "-" * 80,
+        prose(3, 12),
+        "def f(x):\n    return x\n" * 2,
+        "",
+    ],
+)
+def test_ordinary_texts_do_not_repeat_themselves(text: str) -> None:
+    assert not repeats_itself(text)
+
+
+def test_languages_are_told_only_where_clear() -> None:
+    assert language_of("这是一个问题") == "Chinese"
+    assert language_of("これは質問です") == "Japanese"
+    assert language_of("This is one of the things that we know of.") == "English"
+    assert language_of("x = 3; y = 4") is None
+    assert language_of("```python\nprint('der die das und ist')\n```") is None
+    assert language_of(None) is None
+
+
+def test_hostile_answers_take_no_time() -> None:
+    texts = ["a" * 200_000, "ab " * 60_000, "(" * 100_000, "<think>" * 20_000, "1," * 100_000]
+    start = time.perf_counter()
+    for text in texts:
+        cause_of(Lost(target="7", answer_after="[invalid]", response_after=text))
+    assert time.perf_counter() - start < 5
+
+
+# --- in the map -----------------------------------------------------------------------------------
+
+
+def talk(side: str) -> Samples:
+    """Ten items: three lost for different reasons, two wrong on both sides."""
+    after = ["4", "4", "", "I can't help with that.", "5", "6", "4", "4", "4", "4"]
+    texts = ["4"] * 4 + ["7", "6"] + ["4"] * 4 if side == "before" else after
+    return Samples.from_rows(
+        {
+            "model": side,
+            "task": "a" if number < 6 else "b",
+            "item": content_hash(str(number)),
+            "score": float(text == "4" and not (side == "after" and number == 1)),
+            "target": "4",
+            "answer": "9" if side == "after" and number == 1 else text,
+            "response": text,
+        }
+        for number, text in enumerate(texts)
+    )
+
+
+def test_causes_and_churn_are_in_every_cell() -> None:
+    result = compare(talk("before"), talk("after"), causes=True, draws=200)
+    assert result.total.causes == {"truncated": 1, "refused": 1, "wrong": 1}
+    assert list(result.total.causes) == ["truncated", "refused", "wrong"]
+    assert result.tasks["a"].causes == result.total.causes
+    assert result.tasks["b"].causes == {}
+    assert result.total.without is not None
+    assert result.total.without["refused"].value == pytest.approx(0.2)
+    assert result.total.without["refused"].low < 0.2 < result.total.without["refused"].high
+    assert result.total.churn == 1  # 7 became 5; 6 stayed 6
+    assert result.tasks["b"].churn == 0
+    assert ForgettingMap.from_json(result.to_json()) == result
+
+
+def test_without_the_text_there_are_no_causes() -> None:
+    result = compare(talk("before"), talk("after"), draws=200)
+    assert result.total.causes is None
+    assert result.total.without is None
+    assert result.total.churn is None
+
+
+def test_a_log_without_text_says_unknown() -> None:
+    result = compare(samples({"t": [1, 1, 0]}), samples({"t": [0, 1, 0]}), causes=True, draws=200)
+    assert result.total.causes == {"unknown": 1}
+    assert result.total.churn is None
+
+
+def test_causes_by_category_add_up() -> None:
+    folder = ROOT / "examples" / "smollm2-airports"
+    result = compare(
+        folder / "before",
+        folder / "after",
+        task_map=folder / "tasks.csv",
+        causes=True,
+        draws=200,
+    )
+    assert result.total.causes == {"wrong": round(result.total.counts.n10)}
+    for field in ("tasks", "categories"):
+        cells = getattr(result, field).values()
+        assert sum(cell.causes.get("wrong", 0) for cell in cells) == result.total.causes["wrong"]
+        assert sum(cell.churn for cell in cells) == result.total.churn > 0
+    assert result.total.churn < result.total.counts.n00
+    assert result.total.without is not None
+    assert result.total.without["wrong"].value == pytest.approx(0)
+
+
+def test_repeats_weigh_a_cause_as_they_weigh_forgetting() -> None:
+    before = samples({"t": [[1, 1], [1, 0], [1, 1]]}, answer="x")
+    after = samples({"t": [[0, 0], [0, 0], [1, 1]]}, answer="y")
+    cell = compare(before, after, causes=True, draws=200).total
+    assert cell.causes == {"noise": 1, "wrong": 1}
+    assert cell.forgetting.raw.value == pytest.approx(0.5)
+    assert cell.without is not None
+    assert cell.without["wrong"].value == pytest.approx(0.5 - 1 / 3)
+    assert cell.without["noise"].value == pytest.approx(0.5 - 1 / 6)
+
+
+def test_causes_are_worked_out_once(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(flips, "cause_of", lambda item: asked.append(item) or cause_of(item))
+    outputs = {"flips": "flips.jsonl", "report": "map.html", "save": "saved"}
+    result = compare(talk("before"), talk("after"), draws=200, **outputs)
+    assert result.total.causes is not None
+    assert len(asked) == sum(result.total.causes.values())
+    rows = [json.loads(line) for line in Path("flips.jsonl").read_text().splitlines()]
+    lost = [row for row in rows if row["transition"] == "forgotten"]
+    assert Counter(row["cause"] for row in lost) == result.total.causes
+    answers = {row["response_after"]: row["cause"] for row in lost}
+    assert answers == {item.response_after: cause_of(item) for item in asked}
+
+
+def test_known_causes_come_with_the_flips_in_their_order() -> None:
+    compared = compare_logs(talk("before"), talk("after"), causes=True, draws=200)
+    rows = [row for table in compared.changed() for row in table.to_pylist()]
+    plain = [row for batch in compared.pairs.flips() for row in batch.to_pylist()]
+    assert [{name: row[name] for name in plain[0]} for row in rows] == plain
+    for row in rows:
+        lost = row["transition"] == "forgotten"
+        expected = cause_of(Lost(**{name: row[name] for name in Lost._fields})) if lost else None
+        assert row["cause"] == expected
+    assert rows == [row for table in compared.changed() for row in table.to_pylist()]
+
+
+def test_churn_needs_answers_and_logs() -> None:
+    assert pair(talk("before"), talk("after")).churn() == {"a": 1}  # b has no item wrong twice
+    assert pair(samples({"t": [1, 0]}), samples({"t": [0, 0]})).churn() is None
+    made = replace(pair(talk("before"), talk("after")), engine=None)  # as a lineage pairs
+    assert made.churn() is None
+
+
+def test_gains_have_no_cause() -> None:
+    tables = list(compare_logs(talk("after"), talk("before"), causes=True).changed())
+    rows = [row for table in tables for row in table.to_pylist()]
+    assert {row["transition"] for row in rows} == {"gained"}
+    assert {row["cause"] for row in rows} == {None}
+
+
+def test_the_terminal_tells_the_causes(capsys: pytest.CaptureFixture[str]) -> None:
+    from forgetmap.views.terminal import maps as terminal
+    from forgetmap.views.terminal.console import open_console
+
+    result = compare(talk("before"), talk("after"), causes=True, draws=200)
+    terminal.print_map(result, open_console())
+    told = " ".join(capsys.readouterr().out.split())
+    assert "refused 1 (raw 20.0 % without it)" in told
+    assert "churn: 1 items" in told

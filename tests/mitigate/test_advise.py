@@ -1,0 +1,439 @@
+"""Advice: every rule speaks when it should, stays silent when not, and none contradicts another."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from forgetmap.capabilities.drift_result import Drift, DriftSettings, GroupDrift
+from forgetmap.cli.advise import advise as command
+from forgetmap.cli.app import app as commands
+from forgetmap.lineage.result import Lineage, WorstStage
+from forgetmap.lineage.result import Settings as LineageSettings
+from forgetmap.map.causes import CAUSES
+from forgetmap.map.result import (
+    Cell,
+    Counts,
+    CoverageReport,
+    ForgettingMap,
+    Influence,
+    Settings,
+    Side,
+    Transition,
+    Verdict,
+)
+from forgetmap.mitigate.advise import _CURES, _FORM, RULES, TURNS, Evidence, advise
+from forgetmap.samples.comparability import Confound
+from forgetmap.stats.estimate import Estimate
+from places import ROOT
+
+
+def estimate(value, width=0.01):
+    return Estimate(value=value, low=value - width, high=value + width)
+
+
+def cell(forgot=0.01, verdict=("equivalent", "kept"), n=1000, **more):
+    found = Transition(
+        raw=estimate(forgot),
+        paper=None,
+        latent=None,
+        excess=None,
+        soft=None,
+        ceiling=None,
+        guessing_bounds=None,
+    )
+    return Cell(
+        **{
+            "n": n,
+            "repeats_before": 1,
+            "repeats_after": 1,
+            "counts": Counts(n00=0, n01=0, n10=forgot * n, n11=n - forgot * n),
+            "accuracy_before": 0.6,
+            "accuracy_after": 0.6,
+            "change": estimate(0.0),
+            "forgetting": found,
+            "backward_transfer": found,
+            "noise_floor": None,
+            "k": None,
+            "p_value": 1.0,
+            "p_adjusted": 1.0,
+            "mde": 0.015,
+            "verdict": Verdict(net=verdict[0], forgetting=verdict[1]),
+        }
+        | more
+    )
+
+
+def evidence(total=None, categories=None, confounds=(), matched=1000, drift=None, lineage=None):
+    total = total or cell()
+    found = ForgettingMap(
+        before=Side(name="base", harness="h", runs=1),
+        after=Side(name="tuned", harness="h", runs=1),
+        settings=Settings(metric={}, threshold=0.5, margin=0.02, seed=0, headline="raw"),
+        coverage=CoverageReport(
+            items_before=1000,
+            items_after=1000,
+            matched=matched,
+            only_before=1000 - matched,
+            only_after=0,
+            conflicts=0,
+            unscored=0,
+            duplicates=0,
+            identity="content",
+        ),
+        confounds=list(confounds),
+        total=total,
+        macro=total,
+        categories=categories or {},
+        tasks=categories or {"all": total},
+    )
+    return Evidence(found, drift, lineage, "maps/tuned")
+
+
+def group(name, verdict):
+    return GroupDrift(
+        name=name,
+        relative=estimate(-0.1),
+        spread=None,
+        parts=[],
+        left_out=[],
+        leave_one_out=None,
+        worst=None,
+        p_value=0.01,
+        p_adjusted=0.01,
+        verdict=verdict,
+    )
+
+
+def drift(**verdicts):
+    return Drift(
+        before="base",
+        after="tuned",
+        settings=DriftSettings(manifest="m", margin=0.02, draws=100, seed=0),
+        confounds=[],
+        groups=[group(name, verdict) for name, verdict in verdicts.items()],
+        capabilities=[],
+        metrics=[],
+        gaps=[],
+    )
+
+
+def lineage(clear=True, lost=30.0):
+    stage = WorstStage(
+        group="World",
+        before="sft",
+        after="rl",
+        forgetting=estimate(0.2),
+        headline="raw",
+        lost=lost,
+        lost_on_path=40.0,
+        clear=clear,
+    )
+    return Lineage(
+        root="base",
+        nodes=[],
+        comparisons=[],
+        life_lines=[],
+        worst_stages={"rl": [stage]},
+        merges=[],
+        dose_curves=[],
+        runs=[],
+        settings=LineageSettings(
+            task_map=None, threshold=0.5, margin=0.02, draws=100, seed=0, listed=10
+        ),
+    )
+
+
+def rules(seen):
+    return [one.rule for one in advise(seen).advice]
+
+
+LOST = ("worse", "forgot")
+OPEN = ("undecided", "undecided")
+WRONG = {"wrong": 90, "noise": 10}
+FORGOT = {"verdict": LOST, "causes": WRONG}
+SHOTS = Confound(setting="few-shot", before=0, after=5)
+HALVES = {"a": cell(0.1, LOST, n=500), "b": cell(0.1, LOST, n=500)}
+UNEVEN = {"a": cell(0.25, LOST, n=300), "b": cell(0.01, n=700)}
+
+FIRES = {
+    "confounds": evidence(cell(0.1, **FORGOT), confounds=[SHOTS]),
+    "coverage": evidence(matched=700),
+    "more_items": evidence(cell(0.02, OPEN, mde=0.05)),
+    "repeats": evidence(cell(0.02, OPEN)),
+    "noise": evidence(cell(0.02, OPEN, noise_floor=0.03)),
+    "causes": evidence(cell(0.1, LOST)),
+    "form": evidence(cell(0.1, LOST, causes={"truncated": 70, "wrong": 30})),
+    "replay": evidence(cell(0.08, **FORGOT), UNEVEN),
+    "merge": evidence(cell(0.04, **FORGOT), HALVES),
+    "anchor": evidence(cell(0.1, **FORGOT), HALVES),
+    "stage": evidence(cell(0.1, **FORGOT), lineage=lineage()),
+    "behaviour": evidence(drift=drift(CAN="equivalent", HOW="worse", WILL="higher")),
+    "ability": evidence(drift=drift(CAN="worse")),
+    "one_task": evidence(cell(0.04, **FORGOT, influence=Influence(task="t", change=-0.03))),
+    "hidden": evidence(cell(0.1, ("better", "forgot"), causes=WRONG)),
+    "writing": evidence(cell(k={"4": 900, "2": 100})),
+    "ship": evidence(cell(0.005), drift=drift(CAN="equivalent", WILL="undecided")),
+}
+SILENT = {
+    "confounds": [FIRES["ship"]],
+    "coverage": [FIRES["ship"], evidence(matched=950)],
+    "more_items": [
+        FIRES["repeats"],
+        FIRES["ship"],
+        FIRES["noise"],
+        evidence(cell(0.1, LOST, mde=0.05)),
+    ],
+    "repeats": [FIRES["more_items"], FIRES["noise"], FIRES["ship"], FIRES["anchor"]],
+    "noise": [
+        evidence(cell(0.1, LOST, noise_floor=0.2)),
+        evidence(cell(0.02, OPEN, noise_floor=0.01)),
+        evidence(cell(0.02, OPEN, causes={"noise": 4, "wrong": 6})),
+    ],
+    "causes": [FIRES["anchor"], FIRES["ship"]],
+    "form": [
+        FIRES["anchor"],
+        evidence(cell(0.1, LOST, causes={"truncated": 30, "wrong": 70})),
+        evidence(cell(0.01, causes={"truncated": 7})),
+    ],
+    "replay": [FIRES["anchor"], FIRES["form"], evidence(cell(0.08), {"a": cell()})],
+    "merge": [FIRES["anchor"], FIRES["replay"], FIRES["one_task"], FIRES["ship"]],
+    "anchor": [FIRES["merge"], FIRES["replay"], FIRES["ship"]],
+    "stage": [
+        evidence(cell(0.1, **FORGOT), lineage=lineage(clear=False)),
+        evidence(cell(0.1, **FORGOT), lineage=lineage(lost=0.0)),
+        evidence(lineage=lineage()),
+        FIRES["anchor"],
+    ],
+    "behaviour": [
+        evidence(drift=drift(CAN="worse", HOW="worse")),
+        evidence(drift=drift(CAN="equivalent", HOW="undecided", WILL="better")),
+        FIRES["anchor"],
+    ],
+    "ability": [evidence(cell(0.1, **FORGOT), drift=drift(CAN="worse")), FIRES["behaviour"]],
+    "one_task": [evidence(cell(0.04, **FORGOT, influence=Influence(task="t", change=0.01)))],
+    "hidden": [FIRES["anchor"], FIRES["ship"]],
+    "writing": [
+        FIRES["anchor"],
+        evidence(cell(k={"4": 900})),
+        evidence(cell(k={"4": 1000}), drift=drift(CAN="equivalent")),
+        evidence(cell(k={"4": 1000}), confounds=[SHOTS]),
+    ],
+    "ship": [
+        FIRES["behaviour"],
+        FIRES["ability"],
+        FIRES["confounds"],
+        FIRES["anchor"],
+        FIRES["repeats"],
+        evidence(cell(0.01, ("worse", "kept"))),
+        evidence(cell(0.01), UNEVEN),
+    ],
+}
+
+
+def test_every_rule_is_tried_both_ways():
+    names = {rule.__name__ for rule in RULES}
+    assert set(FIRES) == set(SILENT) == names
+
+
+@pytest.mark.parametrize("rule", FIRES)
+def test_a_rule_speaks_when_it_should(rule):
+    assert rule in rules(FIRES[rule])
+
+
+@pytest.mark.parametrize(
+    ("rule", "seen"), [(rule, seen) for rule, cases in SILENT.items() for seen in cases]
+)
+def test_a_rule_is_silent_when_it_should(rule, seen):
+    assert rule not in rules(seen)
+
+
+def test_the_reason_has_the_numbers_of_the_map():
+    found = {one.rule: one for name in FIRES for one in advise(FIRES[name]).advice}
+    assert "few-shot: 0 / 5" in found["confounds"].why
+    assert "700 of 1,000" in found["coverage"].why
+    assert "about 6,250 items" in found["more_items"].what_to_do  # 1000 x (0.05 / 0.02)^2
+    assert "truncated 70" in found["form"].why
+    assert "--max-tokens" in found["form"].what_to_do
+    assert "a 25.0 % (24.0 to 26.0), 91.5 % of the losses in 30.0 % of the items" in (
+        found["replay"].why
+    )
+    assert "forgetmap replay maps/tuned " in found["replay"].what_to_do
+    assert " --category " in found["replay"].what_to_do
+    assert "75.0 % of what the path lost" in found["stage"].why
+    assert "HOW worse" in found["behaviour"].why
+
+
+def test_noise_by_cause():
+    assert "noise" in rules(evidence(cell(0.02, OPEN, causes={"noise": 6, "wrong": 4})))
+
+
+def test_every_cause_of_form_has_a_cure():
+    assert set(_CURES) == set(_FORM) == set(CAUSES) - {"noise", "wrong"}
+
+
+def test_commands_that_are_named_exist():
+    known = {one.name or one.callback.__name__ for one in commands.registered_commands}
+    known |= {one.name for one in commands.registered_groups}
+    for seen in FIRES.values():
+        for one in advise(seen).advice:
+            named = set(re.findall(r"forgetmap ([a-z][a-z-]+)", one.what_to_do))
+            assert named <= known, one
+
+
+# --- no two contradict ----------------------------------------------------------------------------
+
+HOW_TO_TRAIN = {"replay", "merge", "anchor", "stage"}
+APART = [
+    ({"ship"}, {*HOW_TO_TRAIN, "behaviour", "ability", "form", "more_items", "repeats", "noise"}),
+    ({"ship"}, {"confounds", "coverage", "hidden", "causes"}),
+    ({"confounds"}, {*HOW_TO_TRAIN, "form", "behaviour", "ability", "noise", "more_items"}),
+    ({"confounds"}, {"repeats", "hidden"}),
+    ({"noise"}, {*HOW_TO_TRAIN, "form", "hidden", "causes", "more_items", "repeats"}),
+    ({"more_items", "repeats"}, {*HOW_TO_TRAIN, "form", "hidden", "causes"}),
+    ({"more_items"}, {"repeats"}),
+    ({"form"}, HOW_TO_TRAIN),
+    ({"replay"}, {"merge", "anchor"}),
+    ({"merge"}, {"anchor", "one_task"}),
+    ({"anchor"}, {"one_task"}),
+    ({"behaviour"}, {"ability"}),
+]
+"""Advice that must never stand side by side."""
+
+SHARES = st.floats(0, 0.5)
+VERDICTS = st.tuples(
+    st.sampled_from(["worse", "better", "equivalent", "undecided"]),
+    st.sampled_from(["forgot", "kept", "undecided"]),
+)
+CAUSED = st.none() | st.dictionaries(st.sampled_from(CAUSES), st.integers(0, 50))
+
+
+@st.composite
+def cells(draw):
+    change = draw(st.none() | st.floats(-0.3, 0.3))
+    return cell(
+        draw(SHARES),
+        draw(VERDICTS),
+        n=draw(st.integers(1, 5000)),
+        causes=draw(CAUSED),
+        mde=draw(st.floats(0.001, 0.5)),
+        noise_floor=draw(st.none() | SHARES),
+        influence=None if change is None else Influence(task="a", change=change),
+    )
+
+
+@st.composite
+def all_evidence(draw):
+    verdicts = st.sampled_from(["worse", "better", "lower", "higher", "equivalent", "undecided"])
+    return evidence(
+        draw(cells()),
+        draw(st.dictionaries(st.sampled_from("abc"), cells())),
+        draw(st.sampled_from([(), (SHOTS,)])),
+        draw(st.integers(0, 1000)),
+        draw(st.none() | st.builds(drift, CAN=verdicts, WILL=verdicts, HOW=verdicts)),
+        draw(st.none() | st.builds(lineage, st.booleans())),
+    )
+
+
+@given(all_evidence())
+def test_there_is_always_advice_and_no_two_pieces_contradict(seen):
+    found = advise(seen).advice
+    spoken = {one.rule for one in found}
+    assert spoken
+    for one, others in APART:
+        assert not (one & spoken and others & spoken), spoken
+    turns = [TURNS.index(one.turn) for one in found]
+    assert turns == sorted(turns)
+    for one in found:
+        assert all([one.title, one.why, one.what_to_do, one.expected, one.rests_on])
+        assert not re.search(
+            r"\b(will|guarantee\w*|always)\b", one.expected.replace("will bring", "")
+        )
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(command)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def test_the_command_reads_a_file_or_a_saved_folder(tmp_path):
+    FIRES["replay"].map.write(tmp_path / "map.json")
+    shown = run(tmp_path / "map.json")
+    assert shown.exit_code == 0, shown.output
+    assert "1. Replay what was lost" in shown.output
+    assert "Rules, not promises" in shown.output
+    by_folder = run(tmp_path, "--json", "-")
+    found = json.loads(by_folder.stdout)
+    assert found["advice"][0]["rule"] == "replay"
+    assert f"forgetmap replay {tmp_path}" in found["advice"][0]["what_to_do"]
+
+
+def test_drift_and_lineage_are_heard(tmp_path):
+    FIRES["anchor"].map.write(tmp_path / "map.json")
+    (tmp_path / "drift.json").write_text(drift(CAN="equivalent", HOW="worse").to_json())
+    lineage().write(tmp_path / "lineage.json")
+    shown = run(
+        tmp_path / "map.json",
+        *("--drift", tmp_path / "drift.json", "--lineage", tmp_path / "lineage.json"),
+    )
+    assert shown.exit_code == 0, shown.output
+    assert "Act at the stage sft -> rl" in shown.output
+    assert "Anchor the behaviour" in shown.output
+
+
+def test_a_real_lineage_is_read(tmp_path):
+    from forgetmap.cli.lineage import lineage as trace
+
+    real = typer.Typer()
+    real.command()(trace)
+    path = tmp_path / "lineage.json"
+    made = CliRunner().invoke(
+        real,
+        [str(ROOT / "examples/lineage/pipeline.yaml"), "--json", str(path), "--draws", "100"],
+    )
+    assert made.exit_code == 0, made.output
+    FIRES["anchor"].map.write(tmp_path / "map.json")
+    shown = run(tmp_path / "map.json", "--lineage", path)
+    assert shown.exit_code == 0, shown.output
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "message"),
+    [
+        (None, "{}", "not a forgetmap map"),
+        (None, "nonsense", "not a forgetmap map"),
+        ("--drift", "{}", "not a forgetmap drift"),
+        ("--lineage", "{}", "not a forgetmap lineage: at "),
+        ("--lineage", '{"schema_version": 99}', "the lineage has schema version 99"),
+        ("--lineage", "nonsense", "not a forgetmap lineage: not JSON"),
+    ],
+)
+def test_bad_files_are_told_in_one_line(tmp_path, option, content, message):
+    FIRES["anchor"].map.write(tmp_path / "map.json")
+    (tmp_path / "bad.json").write_text(content)
+    given_files = [tmp_path / "map.json", option, tmp_path / "bad.json"]
+    shown = run(*(given_files if option else given_files[2:]))
+    assert shown.exit_code == 2
+    assert message in shown.output
+    assert len(shown.output.splitlines()) == 1
+
+
+def test_hostile_names_are_shown_clean(tmp_path):
+    evil = "a\x1b[2J\u202e"
+    seen = evidence(cell(0.08, **FORGOT), {evil: UNEVEN["a"], "b": UNEVEN["b"]})
+    seen.map.write(tmp_path / "map.json")
+    shown = run(tmp_path / "map.json")
+    assert shown.exit_code == 0
+    assert "\x1b" not in shown.output
+    assert "\u202e" not in shown.output

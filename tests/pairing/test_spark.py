@@ -1,0 +1,135 @@
+"""Pairing on a real local Spark gives what DuckDB gives, and never shuffles text."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import pytest
+
+import forgetmap
+from forgetmap.base.errors import InputError
+from forgetmap.samples.identity import content_hash
+from forgetmap.samples.table import Meta, Samples
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # pyspark leaves sockets open when it ends
+    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def local_spark():
+    sql = pytest.importorskip("pyspark.sql", reason="needs pip install 'forgetmap[spark]'")
+    builder = sql.SparkSession.builder.master("local[2]")
+    for name, value in {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+    }.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+def random_log(seed: int, **options) -> Samples:
+    """A log with everything that pairing must handle; the same items for every seed."""
+    luck = random.Random(seed)
+    repeats, clusters = options.get("repeats", 1), options.get("clusters", False)
+    rows = []
+    for task in ("sums", "it's odd", "index"):
+        for i in range(120):
+            if luck.random() < 0.05:
+                continue
+            rows += [
+                {
+                    "model": "m",
+                    "task": task,
+                    "item": None if task == "index" else content_hash(task, i),
+                    "item_ref": str(i),
+                    "repeat": repeat,
+                    "score": luck.choice([0.0, 1.0, 1.0, None]),
+                    "k": 4 if task == "sums" else None,
+                    "gold_probability": luck.random() if task == "sums" else None,
+                    "cluster": f"p{i // 7}" if clusters else None,
+                    "response": f"answer {luck.random()}",
+                    "target": "x",
+                }
+                for repeat in range(repeats)
+            ]
+    if options.get("duplicates"):
+        rows += luck.sample(rows, 20)
+    settings = {"m": {"limit": seed}}
+    return Samples.from_rows(rows, Meta(harness="test", settings=settings))
+
+
+CASES = {
+    "plain": {},
+    "repeats": {"repeats": 3},
+    "clusters": {"clusters": True, "repeats": 2},
+    "duplicates": {"duplicates": True},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("identity", ["content", "index"])
+def test_spark_gives_the_map_and_the_flips_of_duckdb(name, identity, tmp_path):
+    paths = []
+    for seed in (1, 2):
+        paths.append(tmp_path / f"{seed}.parquet")
+        random_log(seed, **CASES[name]).write(paths[-1])
+    maps, flips = {}, {}
+    for engine in ("duckdb", "spark"):
+        flips[engine] = tmp_path / f"{engine}.jsonl"
+        maps[engine] = forgetmap.compare(
+            *paths, engine=engine, identity=identity, flips=flips[engine], draws=200
+        )
+    assert maps["spark"].total.n > 150
+    assert maps["spark"].coverage == maps["duckdb"].coverage
+    assert maps["spark"].confounds == maps["duckdb"].confounds != []
+    assert maps["spark"].tasks == maps["duckdb"].tasks
+    assert flips["spark"].read_text() == flips["duckdb"].read_text() != ""
+
+
+def test_the_bundled_example_gives_the_same_map_on_spark(tmp_path):
+    logs = forgetmap.map.comparison.example_logs()
+    maps = [forgetmap.compare(*logs, engine=engine) for engine in ("duckdb", "spark")]
+    assert maps[0] == maps[1]
+
+
+def test_text_is_never_shuffled(tmp_path, local_spark):
+    from forgetmap.pairing.two_logs import spark
+
+    paths = [tmp_path / f"{seed}.parquet" for seed in (1, 2)]
+    for seed, path in enumerate(paths):
+        random_log(seed, repeats=2).write(path)
+    pairs = spark.pair(*(spark.Lake(str(path)) for path in paths))
+    engine = pairs.engine
+    keys = engine._run(f"SELECT task, key FROM ({engine._flipped()})")
+    narrow = keys._jdf.queryExecution().toString()
+    assert "hashpartitioning" in narrow  # the join itself does shuffle, narrow columns only
+    assert "response" not in narrow.split("== Physical Plan ==")[1]
+    local = local_spark.createDataFrame(keys.toArrow())
+    wide = engine._wanted("before", engine.spark.createDataFrame(local.toArrow()))
+    plan = wide._jdf.queryExecution().toString().split("== Physical Plan ==")[1]
+    assert "response" in plan
+    assert "hashpartitioning" not in plan
+    assert "Broadcast" in plan
+
+
+def test_what_spark_cannot_read_gets_one_line(tmp_path):
+    table = tmp_path / "other.parquet"
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"a": [1]}), table)
+    good = tmp_path / "good.parquet"
+    random_log(1).write(good)
+    with pytest.raises(InputError, match=r"other.parquet: is not Samples Parquet .* convert"):
+        forgetmap.compare(table, good, engine="spark")
+    with pytest.raises(InputError, match="Spark cannot read it") as caught:
+        forgetmap.compare(tmp_path / "none.parquet", good, engine="spark")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,124 @@
+"""The lighteval reader on logs that the real harness wrote, in both layouts (tests/data/make)."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow.parquet as pq
+import pytest
+
+from forgetmap.api import compare
+from forgetmap.readers.framework import ReadOptions
+from forgetmap.readers.lighteval import task_name
+from forgetmap.readers.registry import read
+from places import DATA
+
+VERSIONS = ("0.10.0", "0.13.0")
+LOGS = DATA / "lighteval"
+
+
+def rows(path, text=True, **wanted):
+    found = read(path, ReadOptions(text=text)).data.to_pylist()
+    return [row for row in found if all(row[name] == value for name, value in wanted.items())]
+
+
+def raw(version, task, folder="before/greedy"):
+    (file,) = (LOGS / version / folder).rglob(f"details_*{task}*.parquet")
+    return pq.read_table(file).to_pylist()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_score_is_read_under_its_plain_task_name(version):
+    for task, metric in (("fm_capitals", "acc"), ("fm_letters", "extractive_match")):
+        column = "metrics" if version == "0.10.0" else "metric"
+        expected = [float(row[column][metric]) for row in raw(version, task)]
+        found = rows(LOGS / version / "before/greedy", task=task, metric=metric)
+        assert [row["score"] for row in found] == expected
+        assert {row["model"] for row in found} == {"tiny-before"}
+
+
+def test_both_layouts_identify_the_same_items():
+    for task in ("fm_capitals", "fm_letters"):
+        one, other = (
+            {row["item"] for row in rows(LOGS / version / "before/greedy", task=task)}
+            for version in VERSIONS
+        )
+        assert one == other
+        assert len(one) == 16
+
+
+def test_options_and_their_probabilities():
+    for version in VERSIONS:
+        found = rows(LOGS / version / "before/greedy", task="fm_capitals", metric="acc")
+        assert {row["k"] for row in found} == {4}
+        for row, source in zip(found, raw(version, "fm_capitals"), strict=True):
+            if version == "0.10.0":
+                values, gold = [pair[0] for pair in source["predictions"]], source["gold_index"][0]
+            else:
+                values = source["model_response"]["logprobs"]
+                gold = source["doc"]["gold_index"]
+            weights = [math.exp(value) for value in values]
+            assert row["gold_probability"] == pytest.approx(weights[gold] / sum(weights))
+
+
+def test_the_flat_layout_stores_no_options_for_generated_answers():
+    assert {row["k"] for row in rows(LOGS / "0.10.0/before/greedy", task="fm_letters")} == {None}
+    assert {row["k"] for row in rows(LOGS / "0.13.0/before/greedy", task="fm_letters")} == {4}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_seeds_are_repeats(version, tmp_path):
+    for seed in range(3):
+        (tmp_path / f"seed{seed}").symlink_to(LOGS / version / f"before/seed{seed}")
+    found = [row for seed in range(3) for row in rows(tmp_path / f"seed{seed}")]
+    assert len(found) == 48
+    merged = read(LOGS / version / "before")
+    letters = [row for row in merged.data.to_pylist() if row["task"] == "fm_letters"]
+    assert len({row["repeat"] for row in letters}) == 3
+    assert len(letters) == 48
+    # The greedy run carries seed 0 too; the newest of the two counts, and it is said.
+    assert any("older runs" in text for text in merged.meta.warnings)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_map_with_repeats(version):
+    result = compare(LOGS / version / "before", LOGS / version / "after", draws=500)
+    assert result.tasks["fm_letters"].headline == "excess"
+    assert result.tasks["fm_capitals"].headline == "soft"
+    assert result.coverage.matched == 32
+
+
+def test_logs_of_different_releases_pair():
+    result = compare(LOGS / "0.10.0/before/greedy", LOGS / "0.13.0/before/greedy", draws=500)
+    assert result.coverage.matched == 32
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_texts_are_there_on_request(version):
+    letters = rows(LOGS / version / "before/greedy", task="fm_letters")
+    assert all(row["prompt"].startswith("What is the capital") for row in letters)
+    assert {row["target"] for row in letters} <= set("ABCD")
+    assert {row["answer"] for row in letters} <= {*"ABCD", None}
+    assert all(row["response"] for row in letters)
+    capitals = rows(LOGS / version / "before/greedy", task="fm_capitals", metric="acc")
+    assert all((row["answer"] == row["target"].strip()) == (row["score"] == 1) for row in capitals)
+    assert {row["prompt"] for row in rows(LOGS / version / "before", text=False)} == {None}
+
+
+def test_the_post_forget_protocol_runs_on_native_logs():
+    result = compare(LOGS / "0.10.0/before", LOGS / "0.10.0/after", compat="post-forget", draws=500)
+    assert result.compat.seeds >= 3
+    assert [row.category for row in result.compat.rows] == ["Missing", "Missing", "Total", "Total"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("community|bbh_reasoning_letter:navigate|0", ("bbh_reasoning_letter:navigate", 0)),
+        ("lighteval|gsm8k|5", ("gsm8k", 5)),
+        ("gsm8k|5", ("gsm8k", 5)),
+        ("a_task", ("a_task", None)),
+    ],
+)
+def test_task_names_lose_suite_and_shots(name, expected):
+    assert task_name(name) == expected

@@ -1,0 +1,62 @@
+"""Samples files whose footer tells of values that cannot be."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import forgetmap
+from forgetmap.base.errors import InputError
+from small_logs import samples
+
+
+def rewritten(path, column, value, row=1):
+    """A Samples file with one value replaced."""
+    samples({"t": [1, 0, 1, 0]}, gold_probability=0.5).write(path)
+    table = pq.read_table(path)
+    values = table[column].to_pylist()
+    values[row] = value
+    index = table.column_names.index(column)
+    changed = pa.array(values, table.schema.field(column).type)
+    pq.write_table(table.set_column(index, column, changed), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "says"),
+    [
+        ("score", float("inf"), "'score' holds values from -?0 to inf"),
+        ("score", float("-inf"), "'score' holds values from -inf to 1"),
+        ("gold_probability", 1.5, "'gold_probability' holds values from 0.5 to 1.5"),
+        ("repeat", -1, "'repeat' holds values from -1 to 0"),
+        ("k", 1, "'k' holds values from 1 to 4"),
+        ("task", None, "'task' lacks 1 values"),
+        ("model", None, "'model' lacks 1 values"),
+        ("status", None, "'status' lacks 1 values"),
+    ],
+)
+def test_values_that_cannot_be_are_refused(column, value, says, tmp_path):
+    path = rewritten(tmp_path / "s.parquet", column, value)
+    with pytest.raises(InputError, match=f"s.parquet: the column {says}; convert it again"):
+        forgetmap.read(path)
+
+
+@pytest.mark.parametrize("column", ["score", "gold_probability"])
+def test_a_column_of_nothing_but_nan_is_refused(column, tmp_path):
+    path = tmp_path / "s.parquet"
+    samples({"t": [1, 0]}, gold_probability=0.5).write(path)
+    table = pq.read_table(path)
+    index = table.column_names.index(column)
+    pq.write_table(table.set_column(index, column, pa.array([float("nan")] * 2)), path)
+    with pytest.raises(InputError, match=f"{column!r} holds nothing but NaN"):
+        forgetmap.read(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("score", None), ("score", -2.5), ("k", None), ("gold_probability", 0.0)]
+)
+def test_values_that_can_be_are_read(column, value, tmp_path):
+    path = rewritten(tmp_path / "s.parquet", column, value)
+    (batch,) = forgetmap.read(path).to_batches([column])
+    assert batch[column].to_pylist()[1] == value

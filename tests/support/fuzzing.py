@@ -1,0 +1,140 @@
+"""What must hold of any log, however malformed: sound samples, or one clear line."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import forgetmap
+from forgetmap.base.errors import InputError, WithheldError
+from forgetmap.readers.framework import ReadOptions
+from forgetmap.readers.registry import read
+from forgetmap.readers.summary import show
+from forgetmap.samples.table import SCHEMA, STATUSES, TEXT_COLUMNS, THRESHOLD, Samples
+
+if TYPE_CHECKING:
+    from malformed import Case
+
+SCORED = {"ok", "no_answer", "truncated", "refused"}
+"""Statuses of an answer that was scored; all others mean that there is no score."""
+
+
+def cases(default: int) -> int:
+    """How many cases to try: few in the default run, more by FORGETMAP_FUZZ_CASES."""
+    return int(os.environ.get("FORGETMAP_FUZZ_CASES", default))
+
+
+def read_or_refuse(path: Path, folder: Path) -> Samples | None:
+    """Read a log as every command does; None where it was refused as it should be."""
+    try:
+        samples = read(path, ReadOptions(text=True, wording=True))
+        assert_valid(samples)
+    except InputError as error:
+        assert_one_line(error, folder)
+        return None
+    return samples
+
+
+def assert_one_line(error: InputError, folder: Path) -> None:
+    """The message is one line, not endless, and names the log."""
+    told = str(error).replace(str(folder), "FOLDER")
+    assert "FOLDER" in told, told
+    assert "\n" not in told.replace("\x1b[31m\n", ""), told  # but for the name of a file
+    assert len(told) < 1000, told
+
+
+def assert_valid(samples: Samples, text: bool = True) -> None:
+    """The table is as declared, and no value contradicts another."""
+    table = in_memory(samples).data
+    table.validate(full=True)
+    if isinstance(samples.data, Path):
+        return  # a Samples file is opened as it is; its values are those that were written
+    assert table.schema.equals(SCHEMA)
+    for row in table.to_pylist():
+        score = row["score"]
+        assert score is None or math.isfinite(score), row
+        assert row["correct"] == (None if score is None else score >= THRESHOLD), row
+        assert row["status"] in STATUSES, row
+        assert (score is not None) == (row["status"] in SCORED), row
+        assert row["k"] is None or row["k"] > 1, row
+        probability = row["gold_probability"]
+        assert probability is None or 0 <= probability <= 1, row
+        assert row["item"] is not None or row["item_ref"] is not None, row
+        assert row["repeat"] >= 0, row
+        assert None not in (row["model"], row["task"], row["metric"]), row
+        assert text or all(row[name] is None for name in TEXT_COLUMNS), row
+
+
+def in_memory(samples: Samples) -> Samples:
+    """All rows, read now; damage within a Samples file shows here."""
+    batches = list(samples.to_batches())
+    assert all(batch.schema.types == SCHEMA.types for batch in batches)
+    columns = pa.Table.from_batches(batches) if batches else SCHEMA.empty_table()
+    return Samples(columns, samples.meta)
+
+
+def answers(samples: Samples) -> int:
+    """Count the answers, whatever they were scored by."""
+    columns = ["model", "task", "item", "item_ref", "repeat"]
+    found = {tuple(row.values()) for b in samples.to_batches(columns) for row in b.to_pylist()}
+    return len(found)
+
+
+def assert_not_more(case: Case, damaged: Samples, good: Samples) -> None:
+    """Damage does not make answers out of nothing."""
+    assert answers(damaged) <= answers(good) + case.more, (answers(damaged), answers(good))
+
+
+# --- the whole way --------------------------------------------------------------------------------
+
+
+def survives(path: Path, other: Path | None = None) -> forgetmap.ForgettingMap | None:
+    """Show and compare, with a list of flips: a sound map, or None where the log was refused."""
+    try:
+        show(path)
+        samples = read(path, ReadOptions(text=True))
+        chosen = samples.only(samples.models[0])
+        partner = read(other) if other else chosen
+        with_flips = path.parent / "flips.csv"
+        result = forgetmap.compare(
+            chosen, partner, draws=100, flips=with_flips, metric=_first_metric(chosen)
+        )
+    except (InputError, WithheldError) as error:
+        if not str(error).strip():
+            pytest.fail("an error without a message")
+        return None
+    assert_sound(result)
+    return result
+
+
+def _first_metric(samples: Samples) -> dict[str, str] | None:
+    """Choose for a task with several metrics, as a user would when asked to."""
+    found: dict[str, str] = {}
+    for batch in samples.to_batches(["task", "metric"]):
+        for row in batch.to_pylist():
+            found.setdefault(row["task"], row["metric"])
+    return found if len(found) == 1 else None
+
+
+def assert_sound(result: forgetmap.ForgettingMap) -> None:
+    """Counts add up, shares are shares, and the map can be written and read again."""
+    covered = result.coverage
+    counts = [value for value in covered.model_dump().values() if isinstance(value, int)]
+    assert min(counts) >= 0
+    paired = covered.matched + covered.unscored + covered.conflicts
+    assert covered.items_before == paired + covered.only_before
+    assert covered.items_after == paired + covered.only_after
+    assert result.total.n == covered.matched == sum(cell.n for cell in result.tasks.values())
+    for cell in (result.total, result.macro, *result.tasks.values()):
+        shares = (cell.accuracy_before, cell.accuracy_after, cell.forgetting.raw.value, cell.mde)
+        assert all(-1e-9 <= share <= 1 + 1e-9 for share in shares)
+        assert 0 <= cell.p_value <= 1
+        assert math.isclose(sum(cell.counts.model_dump().values()), cell.n, abs_tol=1e-6)
+    json.loads(result.to_json(), parse_constant=pytest.fail)
+    assert forgetmap.ForgettingMap.from_json(result.to_json()) == result

@@ -1,0 +1,197 @@
+"""The golden logs under tests/data, one per harness and layout, and how tests read them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from forgetmap.readers import (
+    bfcl,
+    evalplus,
+    every_eval_ever,
+    helm,
+    inspect,
+    lighteval,
+    lm_eval,
+    nemo,
+    openai_evals,
+    opencompass,
+    parquet,
+    promptfoo,
+    table,
+    verifiers,
+)
+from forgetmap.readers.framework import ReadOptions
+from forgetmap.samples.table import Samples
+from logs import csv_text
+from places import DATA
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forgetmap.readers.framework import Reader
+
+Files = dict[str, bytes]
+"""A log in memory: path under its folder -> content."""
+
+
+@dataclass(frozen=True)
+class Golden:
+    """A log of one harness in one layout, both sides."""
+
+    name: str
+    reader: Reader
+    load: Callable[[str], Files]
+    """Side (`before` or `after`) -> files."""
+    told_by: tuple[str, ...] = ("target",)
+    """Columns that tell what the item is; the prompt only where it is the question itself."""
+
+    def write(self, side: str, folder: Path) -> Path:
+        """Write one side under the folder; returns the path to read."""
+        return write_files(self.load(side), folder)
+
+
+def write_files(files: Files, folder: Path) -> Path:
+    """Write the files of a log under a folder; returns its own folder, or its one file."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    (top,) = {name.partition("/")[0] for name in files}
+    return folder / top
+
+
+def _stored(place: str, *kept: str) -> Callable[[str], Files]:
+    """Files of a stored log whose name begins as told; of all, where nothing is told."""
+
+    @cache
+    def load(side: str) -> Files:
+        root = DATA / place.format(side=side)
+        if root.is_file():
+            return {root.name: root.read_bytes()}
+        return {
+            str(file.relative_to(root.parent)): file.read_bytes()
+            for file in sorted(root.rglob("*"))
+            if file.is_file() and (not kept or file.name.startswith(kept))
+        }
+
+    return load
+
+
+@cache
+def _flat_promptfoo(side: str) -> Files:
+    """The layout of promptfoo's Node package: the inner object of an export."""
+    inner = json.loads((DATA / f"promptfoo/{side}/results.json").read_bytes())["results"]
+    return {"log/results.json": json.dumps(inner).encode()}
+
+
+def _rows_of_a_table(side: str) -> list[dict[str, Any]]:
+    (file,) = (DATA / f"lm_eval/0.4.13/{side}").rglob("samples_fm_capitals_*")
+    return [
+        {
+            "id": record["doc_id"],
+            "model": side,
+            "task": "capitals",
+            "question": record["doc"]["question"],
+            "choices": json.dumps(record["doc"]["choices"]),
+            "target": record["doc"]["choices"][record["doc"]["answer"]],
+            "answer": record["filtered_resps"][0][0],
+            "correct": record["acc"],
+        }
+        for record in json_lines(file)
+    ]
+
+
+def _table(suffix: str) -> Callable[[str], Files]:
+    """The answers to the capitals as a plain table."""
+
+    @cache
+    def load(side: str) -> Files:
+        records = _rows_of_a_table(side)
+        if suffix == "csv":
+            content = csv_text(records).encode()
+        elif suffix == "jsonl":
+            content = "".join(json.dumps(record) + "\n" for record in records).encode()
+        else:
+            content = parquet_bytes(pa.Table.from_pylist(records))
+        return {f"{side}.{suffix}": content}
+
+    return load
+
+
+@cache
+def _samples(side: str) -> Files:
+    log = lm_eval.read(DATA / f"lm_eval/0.4.13/{side}", ReadOptions(text=True, wording=True))
+    meta = json.dumps({"schema_version": 1, "harness": log.meta.harness, "version": None,
+                       "settings": {}, "warnings": []})  # fmt: skip
+    return {
+        f"{side}.parquet": parquet_bytes(
+            log.data.slice(0, 40).replace_schema_metadata({"forgetmap": meta})
+        )
+    }
+
+
+def parquet_bytes(content: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(content, sink)
+    return bytes(sink.getvalue())
+
+
+QUESTION = ("target", "prompt")
+_CAPITALS_AND_SUMS = ("results_", "samples_fm_capitals", "samples_fm_sums")
+_EEE = "every_eval_ever"
+LOGS = {
+    log.name: log
+    for log in (
+        Golden("lm_eval", lm_eval, _stored("lm_eval/0.4.13/{side}", *_CAPITALS_AND_SUMS)),
+        Golden("lm_eval_old", lm_eval, _stored("lm_eval/0.4.3/{side}", *_CAPITALS_AND_SUMS)),
+        Golden("lighteval_flat", lighteval, _stored("lighteval/0.10.0/{side}/greedy")),
+        Golden("lighteval_struct", lighteval, _stored("lighteval/0.13.0/{side}/greedy")),
+        Golden("inspect_eval", inspect,
+               _stored("inspect/0.3.285/deflate/{side}", "fm_words", "fm_instructions"), QUESTION),
+        Golden("inspect_zstd", inspect,
+               _stored("inspect/0.3.285/zstd/{side}", "fm_capitals"), QUESTION),
+        Golden("inspect_json", inspect, _stored("inspect/0.3.285/json/{side}"), QUESTION),
+        Golden("helm", helm, _stored("helm/{side}")),
+        Golden("opencompass", opencompass, _stored("opencompass/{side}"), QUESTION),
+        Golden("every_eval_ever", every_eval_ever, _stored(f"{_EEE}/{{side}}")),
+        Golden("every_eval_ever_converted", every_eval_ever, _stored(f"{_EEE}/converted/{{side}}")),
+        Golden("promptfoo", promptfoo, _stored("promptfoo/{side}")),
+        Golden("promptfoo_flat", promptfoo, _flat_promptfoo),
+        Golden("promptfoo_jsonl", promptfoo, _stored("promptfoo/{side}.jsonl")),
+        Golden("evalplus", evalplus, _stored("evalplus/{side}")),
+        Golden("openai_evals", openai_evals, _stored("openai_evals/{side}")),
+        Golden("bfcl", bfcl, _stored("bfcl/{side}")),
+        Golden("verifiers", verifiers, _stored("verifiers/{side}")),
+        Golden("nemo", nemo, _stored("nemo/{side}")),
+        Golden("table_csv", table, _table("csv"), QUESTION),
+        Golden("table_jsonl", table, _table("jsonl"), QUESTION),
+        Golden("table_parquet", table, _table("parquet"), QUESTION),
+        Golden("samples_parquet", parquet, _samples, ("item",)),
+    )
+}  # fmt: skip
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read(reader: Reader, path: Path, text: bool = False, ticks: list[int] | None = None) -> Samples:
+    """Read a log with the given reader, whatever its sniffing says."""
+    tick = (lambda _bytes: None) if ticks is None else ticks.append
+    return reader.read(path, ReadOptions(text=text, tick=tick))
+
+
+def rows(reader: Reader, path: Path, text: bool = False, **wanted: Any) -> list[dict[str, Any]]:
+    """The rows of a log that have the wanted values."""
+    found = read(reader, path, text).data.to_pylist()
+    return [row for row in found if all(row[key] == value for key, value in wanted.items())]
+
+
+def json_lines(path: Path) -> list[dict[str, Any]]:
+    """The records of a JSONL file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

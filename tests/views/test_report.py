@@ -1,0 +1,468 @@
+"""The report in Chromium: charts, filters, links, exports, and text that wants to be more."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+
+from browser import Visit, chromium, serious_faults, visit
+from forgetmap.base.errors import InputError
+from forgetmap.map.result import Verdict
+from forgetmap.map.saved import save_comparison
+from forgetmap.samples.identity import content_hash
+from forgetmap.samples.table import Samples
+from forgetmap.views.html import report_words as words
+from forgetmap.views.html.report import write_report
+from places import ROOT
+from report_logs import CATEGORIES, HOSTILE, made_log, mapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Download
+
+    from forgetmap.map.comparison import Comparison
+
+
+SIDES = ("before", "after")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    return mapped(made_log("before"), made_log("after"), CATEGORIES)
+
+
+@pytest.fixture(scope="module")
+def report(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "map.html"
+    write_report(comparison, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, report: Path) -> Visit:
+    return visit(browser, report.as_uri())
+
+
+@pytest.fixture(scope="module")
+def items(comparison: Comparison) -> list[dict[str, Any]]:
+    """Every item, as the pairing and the rules for causes tell it."""
+    rows = [row for table in comparison.changed() for row in table.to_pylist()]
+    return rows + [row for batch in comparison.pairs.unchanged() for row in batch.to_pylist()]
+
+
+def choose(found: Visit, fieldset: str, value: str) -> None:
+    found.page.locator(f"#{fieldset} input[value='{value}']").check(force=True)
+
+
+def listed(found: Visit) -> int:
+    return int(found.text("#item-count").split()[0].replace(",", ""))
+
+
+def all_items(found: Visit) -> None:
+    choose(found, "transition", "")
+    found.page.select_option("#item-task", "")
+    found.page.select_option("#item-cause", "")
+    found.page.fill("#item-text", "")
+    found.wait_for_text("#item-count", "160 items")
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+
+def test_the_verdict_and_its_trust_come_first(opened: Visit, comparison: Comparison) -> None:
+    result = comparison.map
+    forgot = result.total.forgot
+    sentence = opened.text("h1").replace("\u00a0", " ")
+    assert f"95 % interval {100 * forgot.low:.1f} to {100 * forgot.high:.1f} %)" in sentence
+    assert opened.page.locator("main section").first.get_attribute("id") == "verdict"
+    trust = opened.text("#trust")
+    assert "160 items in 4 tasks" in trust
+    assert f"{100 * result.total.noise_floor:.1f} % of items flip" in trust
+    assert "seed: before / after" in trust
+    assert f"{100 * result.total.mde:.1f} % of net accuracy" in trust
+
+
+def test_every_chart_is_drawn(opened: Visit, items: list[dict[str, Any]]) -> None:
+    rows = 2 + len(set(CATEGORIES.values()))
+    assert opened.count("#groups-chart .scatterlayer .point") == 2 * rows
+    assert opened.count("#flow-bars .barlayer .point path") == 4 * (rows - 1)
+    assert opened.count("#flow-chart .sankey-link") == 4
+    causes = {row["cause"] for row in items if row["transition"] == "forgotten"}
+    assert opened.count("#causes-chart .barlayer .point path") == len(causes) > 1
+    for name in ("groups-chart", "flow-bars", "flow-chart", "causes-chart"):
+        box = opened.page.locator(f"#{name} svg.main-svg").first.bounding_box()
+        assert box is not None
+        assert box["width"] > 300
+        assert opened.page.get_attribute(f"#{name}", "role") == "img"
+
+
+def test_estimators_views_and_order_can_be_switched(opened: Visit, comparison: Comparison) -> None:
+    result = comparison.map
+    for name in ("raw", "latent", "excess", "paper"):
+        choose(opened, "estimator", name)
+        assert opened.text("#groups-note").startswith(f"{name}:")
+        found = result.categories["Geography"].forgetting.get(name)
+        row = opened.page.locator("#groups-table tr", has_text="Geography")
+        assert found is not None
+        assert f"{100 * found.value:.1f} (" in row.text_content()
+        assert result.categories["Prose"].forgetting.get("latent") is None
+    assert opened.page.locator("#estimator input[value='soft']").is_disabled()
+    choose(opened, "estimator", "paper")  # not defined where answers are open
+    assert "not defined here" in opened.page.locator("#groups-chart").text_content()
+    choose(opened, "view", "radar")
+    opened.page.wait_for_selector(
+        "#groups-chart .polarlayer .scatterpolar, #groups-chart .polarsublayer"
+    )
+    assert "Prose (none)" in opened.page.locator("#groups-chart").text_content()
+    choose(opened, "view", "forest")
+    opened.page.select_option("#sort", "name")
+    names = opened.page.locator("#groups-table tbody td:first-child").all_text_contents()
+    assert names[2:] == sorted(names[2:])
+    choose(opened, "estimator", "excess")
+
+
+def test_the_flow_of_one_group(opened: Visit, comparison: Comparison) -> None:
+    cell = comparison.map.categories["Prose"]
+    opened.page.select_option("#flow-group", "Prose")
+    said = opened.page.get_attribute("#flow-chart", "aria-label")
+    share = float(re.search(r"forgotten \d+ \(([\d.]+) %\)", said)[1])
+    assert share == pytest.approx(100 * cell.forgetting.raw.value, abs=0.06)
+
+
+def test_tasks_are_sorted_and_filtered(opened: Visit, comparison: Comparison) -> None:
+    result = comparison.map
+    names = "#task-table tbody td:first-child button"
+
+    def shown() -> list[str]:
+        return opened.page.locator(names).all_text_contents()
+
+    by_value = sorted(result.tasks, key=lambda task: -result.tasks[task].forgot.value)
+    assert shown() == by_value
+    opened.page.click("#task-table th:first-child button")
+    assert shown() == sorted(CATEGORIES)
+    assert opened.page.get_attribute("#task-table th:first-child", "aria-sort") == "ascending"
+    opened.page.click("#task-table th:first-child button")
+    assert shown() == sorted(CATEGORIES, reverse=True)
+    opened.page.fill("#task-text", "GEOGRAPHY")
+    assert shown() == ["rivers", "capitals"]
+    opened.page.fill("#task-text", "")
+    for kind in ("forgetting", "net"):
+        value = getattr(result.tasks["sums"].verdict, kind)
+        opened.page.select_option(f"#task-{kind}", value)
+        same = {t for t, cell in result.tasks.items() if getattr(cell.verdict, kind) == value}
+        assert set(shown()) == same
+        opened.page.select_option(f"#task-{kind}", "")
+    row = opened.page.locator("#task-table tbody tr", has_text="sums").text_content()
+    assert "40" in row
+    assert "4" in row
+    flagged = {c.influence.task for c in (result.total, *result.categories.values())
+               if c.influence and abs(c.influence.change) > abs(c.forgot.value) / 2}  # fmt: skip
+    assert opened.count("#task-table tbody td:last-child .badge") == len(flagged)
+
+
+def test_items_are_filtered_by_outcome_task_cause_and_text(
+    opened: Visit, items: list[dict[str, Any]]
+) -> None:
+    all_items(opened)
+    for transition in ("forgotten", "gained", "retained", "never"):
+        choose(opened, "transition", transition)
+        expected = sum(row["transition"] == transition for row in items)
+        assert expected > 0
+        assert listed(opened) == expected
+    all_items(opened)
+    opened.page.select_option("#item-task", "rivers")
+    assert listed(opened) == 40
+    all_items(opened)
+    opened.page.select_option("#item-cause", "truncated")
+    lost = [row for row in items if row["transition"] == "forgotten"]
+    assert listed(opened) == sum(row["cause"] == "truncated" for row in lost) > 0
+    all_items(opened)
+    opened.page.fill("#item-text", "QUESTION 7 of")
+    changed = [row for row in items if (row.get("prompt_before") or "").startswith("Question 7 of")]
+    opened.wait_for_text("#item-count", f"{len(changed)} item")
+    opened.page.fill("#item-text", "tales-39")
+    opened.wait_for_text("#item-count", "1 item")
+    assert listed(opened) == 1
+    opened.page.fill("#item-text", "no such words")
+    opened.wait_for_text("#item-count", "0 items")
+
+
+def test_pages_of_items(opened: Visit) -> None:
+    all_items(opened)
+    seen = []
+    for _ in range(4):
+        seen += opened.page.locator("#item-list button").evaluate_all(
+            "all => all.map(b => b.dataset.address)"
+        )
+        if opened.page.locator("#item-pages button", has_text="Next").is_enabled():
+            opened.page.click("#item-pages button:has-text('Next')")
+            opened.page.wait_for_timeout(50)
+    assert len(seen) == len(set(seen)) == 160
+    opened.page.fill("#item-pages input", "2")
+    opened.page.press("#item-pages input", "Enter")
+    opened.page.wait_for_selector(f"#item-list li:first-child [data-address='{seen[50]}']")
+
+
+def test_tasks_and_causes_lead_to_their_items(opened: Visit) -> None:
+    opened.page.click("#task-table tbody button:has-text('tales')")
+    assert opened.page.input_value("#item-task") == "tales"
+    assert listed(opened) == 40
+    opened.page.locator("#causes-table tr", has_text="truncated").locator("button").click()
+    assert opened.page.input_value("#item-cause") == "truncated"
+    assert opened.page.input_value("#item-task") == ""
+
+
+def test_an_item_shows_both_answers_and_their_difference(
+    opened: Visit, items: list[dict[str, Any]]
+) -> None:
+    row = next(r for r in items if r["transition"] == "forgotten" and r["task"] == "sums")
+    opened.page.evaluate(f"location.hash = '#item/sums/{row['item']}'")
+    opened.page.wait_for_selector("#item-detail header")
+    opened.wait_for_text("#item-detail", f"item {row['item']}")
+    sides = opened.page.locator("#item-detail pre").all_text_contents()
+    pairs = [row[f"{name}_{side}"] for name in ("answer", "response") for side in SIDES]
+    assert sides == [row["target"], *pairs, row["prompt_before"]]
+    gone = opened.page.locator("#item-detail del").all_text_contents()
+    new = opened.page.locator("#item-detail ins").all_text_contents()
+    number = row["item_ref"].split("-")[1]
+    assert gone == [number, "True", "before"]
+    assert new == ["none", "False", "after"]
+
+
+def test_an_item_is_copied_and_linked(
+    opened: Visit, report: Path, items: list[dict[str, Any]]
+) -> None:
+    row = next(r for r in items if r["transition"] == "gained")
+    link = f"{report.as_uri()}#item/{quote(row['task'])}/{row['item']}"
+    page = opened.page
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.evaluate(f"location.hash = '#item/{quote(row['task'])}/{row['item']}'")
+    opened.wait_for_text("#item-detail", row["item"])
+    page.click("text=Copy link")
+    assert page.evaluate("window.copied") == link
+    page.click("text=Copy item")
+    assert f"response_after: {row['response_after']}" in page.evaluate("window.copied")
+    page.evaluate("location.hash = '#item/nowhere/0'")
+    opened.wait_for_text("#item-detail", "No such item")
+
+
+def exported(found: Visit) -> list[dict[str, str]]:
+    with found.page.expect_download() as waiting:
+        found.page.click("#export")
+    download: Download = waiting.value
+    text = download.path().read_bytes().decode()
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_the_filtered_items_are_exported(opened: Visit, items: list[dict[str, Any]]) -> None:
+    all_items(opened)
+    choose(opened, "transition", "forgotten")
+    lost = {row["item"]: row for row in items if row["transition"] == "forgotten"}
+    rows = exported(opened)
+    assert {row["item"] for row in rows} == set(lost)
+    for row in rows:
+        assert row["response_after"] == lost[row["item"]]["response_after"]
+        assert float(row["before"]) == lost[row["item"]]["before"]
+
+
+def test_the_list_is_walked_by_keys(opened: Visit) -> None:
+    all_items(opened)
+    opened.page.focus("#item-list button >> nth=0")
+    opened.page.keyboard.press("ArrowDown")
+    opened.page.keyboard.press("ArrowDown")
+    opened.page.keyboard.press("ArrowUp")
+    opened.page.keyboard.press("Enter")
+    opened.page.wait_for_selector("#item-list li:nth-child(2) button[aria-current=true]")
+
+
+def test_how_it_was_computed(opened: Visit) -> None:
+    method = opened.text("#method")
+    for name in ("raw", "excess", "soft", "latent", "paper"):
+        assert name in method
+    for phrase in ("does not prove", "mean of p (1 − q)", "forgetmap", "plotly", "200, 0"):
+        assert phrase in method
+
+
+def test_nothing_was_asked_of_any_network(opened: Visit, report: Path) -> None:
+    opened.assert_quiet(report.as_uri())
+
+
+# --- for everybody --------------------------------------------------------------------------------
+
+
+def test_other_senses_small_screens_and_printers(
+    browser: Browser, report: Path, items: list[dict[str, Any]]
+) -> None:
+    row = next(r for r in items if r["transition"] == "forgotten")
+    link = f"{report.as_uri()}#item/{row['task']}/{row['item']}"
+    found = visit(browser, link, color_scheme="dark")
+    page = found.page
+    assert page.get_attribute("html", "data-theme") == "dark"
+    assert row["response_after"] in found.text("#item-detail")  # the link led to its item
+    page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
+    assert serious_faults(page) == []
+    page.click("#theme")
+    assert page.get_attribute("html", "data-theme") == "light"
+    page.set_viewport_size({"width": 360, "height": 740})
+    choose(found, "view", "radar")
+    page.locator("#item-list button").last.click()
+    page.wait_for_selector("#item-list li:last-child [aria-current=true]")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert serious_faults(page) == []
+    page.emulate_media(media="print")
+    assert not page.locator("#estimator").is_visible()
+    assert page.locator("h1").is_visible()
+    assert len(page.pdf()) > 20_000
+    found.assert_quiet(report.as_uri())
+
+
+# --- hostile text ---------------------------------------------------------------------------------
+
+
+def test_text_that_wants_to_be_more_stays_text(browser: Browser, tmp_path: Path) -> None:
+    def hostile(text: str) -> str:
+        tail = "x" * 2**20 if text.startswith("I think that 0") else ""
+        return f"=cmd {HOSTILE} {text}{tail}"
+
+    categories = {hostile(task): hostile(group) for task, group in CATEGORIES.items()}
+    before, after = made_log("before", hostile, 8), made_log("after", hostile, 8)
+    before.meta.warnings.append(hostile("warning"))
+    compared = mapped(before, after, categories)
+    path = tmp_path / "map.html"
+    write_report(compared, path)
+    found = visit(browser, path.as_uri())
+    choose(found, "view", "radar")
+    choose(found, "view", "forest")
+    choose(found, "transition", "")
+    found.page.hover("#groups-chart .scatterlayer .point >> nth=3", force=True)
+    flips = [row for batch in compared.pairs.flips() for row in batch.to_pylist()]
+    endless = next(row for row in flips if row["item_ref"].endswith("-0"))
+    address = f"#item/{quote(endless['task'], safe='')}/{endless['item']}"
+    found.page.evaluate("(address) => { location.hash = address; }", address)
+    found.wait_for_text("#item-detail", endless["item"])
+    for selector in ("#models", "#trust", "#task-table", "#item-list", "#item-detail"):
+        text = found.page.locator(selector).text_content()
+        assert "<script>window.pwned" in text, selector
+        assert not {"\x00", "\x1b", "\u202e", "\u2066", "\u2028"}.intersection(text), selector
+    assert (
+        "</script><script>" in found.page.locator("#groups-chart .yaxislayer-above").text_content()
+    )
+    assert "⟨202E⟩gnp.exe" in found.text("#item-detail")
+    assert "␛[31mred␀" in found.text("#item-detail")
+    assert re.search(r"… \(10\d{5} more characters\)", found.text("#item-detail"))
+    assert path.stat().st_size < 4_000_000
+    for row in exported(found):
+        assert all(
+            not cell.startswith(("=", "+", "-", "@")) or is_number(cell) for cell in row.values()
+        )
+        assert row["prompt_before"].startswith("'=cmd </script>") or not row["prompt_before"]
+    assert found.page.evaluate("window.pwned") is None
+    assert found.count("img, #item-detail a, #item-detail b, iframe") == 0
+    found.assert_quiet(path.as_uri())
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def test_a_page_without_losses_or_categories(browser: Browser, tmp_path: Path) -> None:
+    rows = [{"item": content_hash(str(i)), "score": 1.0} for i in range(30)]
+    path = tmp_path / "it's a % map#1.html"
+    write_report(mapped(Samples.from_rows(rows), Samples.from_rows(rows), {}), path)
+    found = visit(browser, path.as_uri())
+    assert "No item was lost." in found.text("#causes")
+    assert listed(found) == 30
+    found.page.locator("#item-list button").first.click()
+    found.wait_for_text("#item-detail", "did not change")
+    assert found.page.locator("#view input[value='radar']").is_disabled()
+    found.assert_quiet(path.as_uri().split("#")[0])
+
+
+def test_a_large_report_says_what_it_leaves_out(
+    browser: Browser,
+    comparison: Comparison,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("forgetmap.views.html.report.MOST_ITEMS", 140)
+    monkeypatch.setattr("forgetmap.views.html.report.TEXT_BYTES", 1500)
+    monkeypatch.setattr("forgetmap.views.html.report._PART", 8)
+    path = tmp_path / "map.html"
+    write_report(comparison, path)
+    found = visit(browser, path.as_uri())
+    told = found.text("#items-notice")
+    assert told.startswith("This file lists 140 of 160 items")
+    kept = int(re.search(r"texts of (\d+) of", told)[1])
+    assert 8 <= kept < 40
+    assert kept % 8 == 0
+    choose(found, "transition", "")
+    found.wait_for_text("#item-count", "140 items")
+    assert len([row for row in exported(found) if row["response_before"]]) == kept
+    found.assert_quiet(path.as_uri())
+
+
+def test_the_same_logs_give_the_same_bytes(report: Path, tmp_path: Path) -> None:
+    write_report(mapped(made_log("before"), made_log("after"), CATEGORIES), tmp_path / "map.html")
+    assert (tmp_path / "map.html").read_bytes() == report.read_bytes()
+
+
+def test_nothing_half_written(
+    comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in (tmp_path / "nowhere" / "map.html", tmp_path):
+        with pytest.raises(InputError, match=re.escape(str(path))):
+            write_report(comparison, path)
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(InputError, match="cannot be made a folder"):
+        save_comparison(comparison, tmp_path / "file")
+
+    def fail(*_: object) -> None:
+        raise InputError("no more")
+
+    monkeypatch.setattr("forgetmap.map.saved.write_items", fail)
+    with pytest.raises(InputError, match="no more"):
+        save_comparison(comparison, tmp_path / "saved")
+    assert list((tmp_path / "saved").iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "saved"]
+
+
+@pytest.mark.parametrize("net", words.NET)
+@pytest.mark.parametrize("forgetting", ["forgot", "kept", "undecided"])
+def test_every_verdict_has_its_sentence(comparison: Comparison, forgetting: str, net: str) -> None:
+    result = comparison.map
+    verdict = Verdict(net=net, forgetting=forgetting)
+    total = result.total.model_copy(update={"verdict": verdict})
+    sentence = words.verdict_sentence(result.model_copy(update={"total": total}))
+    assert sentence.endswith(f"{words.NET[net]}.")
+    assert ("undecided: the estimate" in sentence) == (forgetting == "undecided")
+    assert ("kept what it knew" in sentence) == (forgetting == "kept")
+
+
+@pytest.mark.slow
+def test_the_benchmark_measures_the_file_and_the_server() -> None:
+    script = ROOT / "benchmarks" / "report_job.py"
+    sizes = ["--items", "3000", "--served", "30000"]
+    done = subprocess.run([sys.executable, script, *sizes], capture_output=True, text=True)
+    assert done.stderr == ""
+    names = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ")]
+    assert sum("file, 3,000 items" in name for name in names) == 7
+    assert sum("server, 30,000 items" in name for name in names) == 15
