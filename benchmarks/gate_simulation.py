@@ -158,10 +158,10 @@ def report(runs: int, seed: int = SEED) -> str:
     lines = [
         "# Error rates of the gate",
         "",
-        f"Written by `python benchmarks/gate_simulation.py --runs {runs}{other}`; alpha {ALPHA}, "
-        "correction Holm, `undecided: pass`.",
+        f"Written by `python benchmarks/gate_simulation.py --runs {runs}{other}`. The settings are "
+        f"alpha {ALPHA}, correction Holm and `undecided: pass`.",
         "",
-        "## False BLOCK, true value right on its limit",
+        "## False BLOCK when the true value is exactly at the limit",
         "",
         f"| case | BLOCK | at most {most_expected(runs):.3f} (alpha and two standard errors) |",
         "| --- | ---: | --- |",
@@ -181,7 +181,8 @@ def report(runs: int, seed: int = SEED) -> str:
     ]
     lines += [
         "",
-        f"With 15 items, of which the policy asks for 20: WITHHELD in {withheld(runs, seed):.0%}.",
+        "With 15 items and a policy that requires 20, the verdict is WITHHELD in "
+        f"{withheld(runs, seed):.0%}.",
         "",
     ]
     return "\n".join(lines)
