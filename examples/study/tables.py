@@ -130,33 +130,35 @@ class Run:
 
 def main(logs: Path, out: Path) -> None:
     runs = _find(logs)
-    parts = ["# What forgets, and what helps: the tables", _made_by()]
+    parts = ["# A study of forgetting: the tables", _made_by()]
     for model, title in MODELS.items():
         for task in ("airports", "sums", "broad"):
             chosen = [run for run in runs if run.model == model and run.task == task]
             if chosen:
                 parts += [f"## {title}, {task}", _table(chosen)]
-    parts += ["## Where it is lost", _categories(runs), "## One domain", _domain(runs)]
+    parts += ["## Forgotten by category", _categories(runs), "## One domain", _domain(runs)]
     parts += ["## The method or the rate", _same_rate(runs)]
-    parts += ["## How far the weights went", _weights(runs, logs)]
+    parts += ["## How far the weights moved", _weights(runs, logs)]
     parts += ["## Behaviour", _capabilities(runs)]
-    parts += ["## Theory beside measurement", _old_mass(logs), _tilt(runs)]
+    parts += ["## Theory and measurement", _old_mass(logs), _tilt(runs)]
     (out / "results.md").write_text("\n\n".join(parts) + "\n")
     _draw(runs, logs, out / "figures")
 
 
 def _made_by() -> str:
     return (
-        "Made by `python tables.py logs .` from the logs beside it. *Forgotten* is the share of "
-        "all old questions that were right before and are wrong after, with a 95 % interval "
-        "over the questions; with several seeds it is the mean, and their range stands beside. "
-        "It counts lucky guesses that went the other way; *beyond chance* does not: of the "
-        "questions with options, what was lost beyond the models' own uncertainty (the "
-        "estimator `soft`). *Of others* is the share forgotten among the questions of third- "
-        "party sets. *Against sft* is the difference to the plain run on the same questions, "
-        "paired, averaged over seeds; it says nothing about other trainings. Written answers "
-        "count by their first draw here. *Time* is that of the training beside the plain run's, "
-        "with several runs on the card at once."
+        "`python tables.py logs .` makes this file from the logs next to it.\n\n"
+        "- *Forgotten* is the share of all old questions that were right before and are wrong "
+        "after, with a 95 % interval over the questions. With several seeds it is the mean, and "
+        "the range of the seeds follows. It counts lucky guesses that went the other way.\n"
+        "- *Beyond chance* does not count them. Of the questions with options, it is the share "
+        "lost beyond the models' own uncertainty (the estimator `soft`).\n"
+        "- *Third-party* is the share forgotten among the questions of third-party sets.\n"
+        "- *Against sft* is the difference to the plain run on the same questions, paired and "
+        "averaged over seeds. It does not cover other trainings.\n"
+        "- *Time* is the training time relative to the plain run, with several runs on the card "
+        "at once.\n\n"
+        "Written answers count by their first draw here."
     )
 
 
@@ -198,7 +200,7 @@ def _table(runs: Sequence[Run]) -> str:
         by_method, key=lambda method: (method.startswith("merge"), method != "sft", method)
     )
     lines = [
-        "| method | seeds | forgotten | against sft | beyond chance | of others | gained | old "
+        "| method | seeds | forgotten | against sft | beyond chance | third-party | gained | old "
         "questions right | new task right | time |",
         "| --- " * 10 + "|",
     ]
@@ -276,10 +278,10 @@ def _domain(runs: Sequence[Run]) -> str:
     """Replay for what the map says was lost: everything, or one category alone."""
     found = {(run.model, run.method, run.seed): run for run in runs if run.task == "airports"}
     lines = [
-        "The domain is the category of which the plain run forgot most questions. "
-        "`replay-25-domain` replays what `forgetmap replay --category` draws for it, never a "
-        "question that is asked; `repair-domain` trains the plain run's model on with it for a "
-        "quarter of the steps. Each is held against the plain run of its seed.",
+        "The domain is the category in which the plain run forgot the most questions. "
+        "`replay-25-domain` replays what `forgetmap replay --category` draws for it, and never "
+        "an old question that we ask. `repair-domain` trains the plain run's model further with "
+        "it, for a quarter of the steps. Each run is compared with the plain run of its seed.",
         "",
         "| run | domain | old examples | of the domain | forgotten in the domain | against sft | "
         "forgotten elsewhere | against sft | in tasks of the domain that were not replayed | "
@@ -321,9 +323,10 @@ def _beside(run: Run, plain: Run, where: np.ndarray) -> tuple[str, str]:
 def _weights(runs: Sequence[Run], logs: Path) -> str:
     """Does merging help when weights drift little? Each run beside its half-merge."""
     lines = [
-        "How far a run moved the weights (the norm of the change beside the norm of the weights, "
-        "and the rank that the change spreads over, the mean over matrices), and what half of "
-        "each model, merged, does: the difference is paired, on the same questions.",
+        "This table shows how far a run moved the weights: the norm of the change relative to the "
+        "norm of the weights, and the rank that the change spreads over (mean over matrices). It "
+        "also shows the result of merging half of each model. The difference is paired, on the "
+        "same questions.",
         "",
         "| run | change of weights | rank of the change | forgotten | merged, linear 0.5 | "
         "difference | new task right | merged | difference |",
@@ -354,11 +357,11 @@ def _same_rate(runs: Sequence[Run]) -> str:
     for run in runs:
         found.setdefault((run.model, run.task, run.method), run)
     lines = [
-        "Methods that were trained at a lower rate, beside plain training with the same rate, "
-        "steps and batch: what is left of the difference is the method. Paired, on the same "
-        "questions.",
+        "This table compares methods that were trained at a lower rate with plain training at the "
+        "same rate, steps and batch. The remaining difference is due to the method. It is paired, "
+        "on the same questions.",
         "",
-        "| run | beside | forgotten by plain training | by the method | difference | new task "
+        "| run | plain run | forgotten by plain training | by the method | difference | new task "
         "right by plain training | by the method | difference | words |",
         "| --- " * 9 + "|",
     ]
@@ -377,12 +380,12 @@ def _same_rate(runs: Sequence[Run]) -> str:
 def _capabilities(runs: Sequence[Run]) -> str:
     """Drift of written answers by group of capabilities, beside what the options say."""
     lines = [
-        "Written answers to the open capability suite, scored by rules: relative change of each "
-        "group, and the mean number of words in answers to open questions, beside what was "
-        "forgotten of the old questions. One seed of each method answered. Over the airports' "
-        "runs, what was forgotten and what is still written have a rank correlation of "
-        f"{_ranks(runs)}. "
-        "A group counts only capabilities that the model before shows at all; of CAN these are "
+        "These are written answers to the open capability suite, scored by rules. The table shows "
+        "the relative change of each group, the mean number of words in answers to open "
+        "questions, and the share of old questions forgotten. One seed of each method answered. "
+        "Over the airports runs, the share forgotten and the number of words left have a rank "
+        f"correlation of {_ranks(runs)}. "
+        "A group counts only capabilities that the model before shows at all. For CAN these are "
         f"{_counted(runs)}.",
         "",
         "| model | task | method | seed | forgotten | CAN | WILL | HOW | words |",
@@ -458,13 +461,14 @@ def _old_mass(logs: Path) -> str:
         return ""
     steps = list(found[0]["old_mass"])
     lines = [
-        "Old mass after so many steps: the share of texts, begun without a prompt, that are not "
-        "about airports. The theory says that in the end it equals the share of replay. The loss "
-        "is a mean over tokens, though, and the first words decide which kind of text it will be: "
-        "a share of texts follows from the share of the loss and the mean lengths "
+        "The old mass is the share of texts, started without a prompt, that are not about "
+        "airports. The table shows it after a number of steps. The theory says that in the end "
+        "it equals the share of replay. But the loss is a mean over tokens, and the first words "
+        "decide which kind of text it will be. So the share of texts follows from the share of "
+        "the loss and the mean lengths "
         f"({found[0]['old_tokens']:.0f} tokens old, {found[0]['new_tokens']:.0f} new).",
         "",
-        "| weight of replay | as a share of texts: limit by theory | "
+        "| weight of replay | limit by theory, as a share of texts | "
         + " | ".join(f"step {step}" for step in steps)
         + " |",
         "| --- " * (len(steps) + 2) + "|",
@@ -491,10 +495,11 @@ def _tilt(runs: Sequence[Run]) -> str:
     before = _correct(chosen[0].logs / "new" / f"{chosen[0].model}-before.parquet", "sums")
     start = sum(before.values()) / len(before)
     lines = [
-        f"GRPO on sums; the model before gets {_percent(start)} right when it draws its answer. "
-        "With a reward of 1 and a KL of weight beta the best policy is the old one, tilted.",
+        "This table is for GRPO on sums. The model before gets "
+        f"{_percent(start)} right when it samples its answer. With a reward of 1 and a KL of "
+        "weight beta, the best policy is the old one, tilted.",
         "",
-        "| beta | right by theory, at the optimum | right, measured | forgotten |",
+        "| beta | right at the optimum, by theory | right, measured | forgotten |",
         "| --- | --- | --- | --- |",
     ]
     for run in chosen:
