@@ -16,7 +16,7 @@ from pathlib import Path
 
 import data
 from forgetmap import Samples, pair
-from forgetmap.pairing.two_logs import spark
+from forgetmap.pairing import spark
 
 
 def main() -> None:

@@ -99,7 +99,7 @@ def test_a_broken_log_is_named_with_its_checkpoint(work: Path) -> None:
         (("--draws", "5"), ("draws",)),
         (("--seed", "-1"), ("seed",)),
         (("--threshold", "nan"), ("threshold",)),
-        (("--metric", "nothing"), ("no task is in two logs",)),
+        (("--metric", "nothing"), ("no task has a metric in common",)),
         (("--task-map", "no.csv"), ("no.csv",)),
     ],
 )

@@ -329,7 +329,7 @@ def test_known_causes_come_with_the_flips_in_their_order() -> None:
 def test_churn_needs_answers_and_logs() -> None:
     assert pair(talk("before"), talk("after")).churn() == {"a": 1}  # b has no item wrong twice
     assert pair(samples({"t": [1, 0]}), samples({"t": [0, 0]})).churn() is None
-    made = replace(pair(talk("before"), talk("after")), engine=None)  # as a lineage pairs
+    made = replace(pair(talk("before"), talk("after")), source=None)  # as a lineage pairs
     assert made.churn() is None
 
 

@@ -101,19 +101,19 @@ def test_the_bundled_example_gives_the_same_map_on_spark(tmp_path):
 
 
 def test_text_is_never_shuffled(tmp_path, local_spark):
-    from forgetmap.pairing.two_logs import spark
+    from forgetmap.pairing import spark
 
     paths = [tmp_path / f"{seed}.parquet" for seed in (1, 2)]
     for seed, path in enumerate(paths):
         random_log(seed, repeats=2).write(path)
     pairs = spark.pair(*(spark.Lake(str(path)) for path in paths))
-    engine = pairs.engine
-    keys = engine._run(f"SELECT task, key FROM ({engine._flipped()})")
+    engine = pairs.source
+    keys = engine._run(f"SELECT task, key FROM ({engine._compared('<>')})")
     narrow = keys._jdf.queryExecution().toString()
     assert "hashpartitioning" in narrow  # the join itself does shuffle, narrow columns only
     assert "response" not in narrow.split("== Physical Plan ==")[1]
     local = local_spark.createDataFrame(keys.toArrow())
-    wide = engine._wanted("before", engine.spark.createDataFrame(local.toArrow()))
+    wide = engine._wanted("s0", engine.spark.createDataFrame(local.toArrow()))
     plan = wide._jdf.queryExecution().toString().split("== Physical Plan ==")[1]
     assert "response" in plan
     assert "hashpartitioning" not in plan

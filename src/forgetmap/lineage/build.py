@@ -31,9 +31,9 @@ from forgetmap.lineage.result import (
     WorstStage,
 )
 from forgetmap.map.cells import Plan
-from forgetmap.map.comparison import build_map, check_threshold
+from forgetmap.map.comparison import build_map, check_threshold, with_task_map
 from forgetmap.map.task_maps import IGNORED, TaskMap
-from forgetmap.pairing.many_logs import Engine
+from forgetmap.pairing.many_logs import ManyLogs
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
 from forgetmap.samples.table import THRESHOLD
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     from forgetmap.lineage.lives import Kind
     from forgetmap.map.result import ForgettingMap
-    from forgetmap.pairing.logs import Identity
     from forgetmap.pairing.many_logs import ItemName, Outcomes
+    from forgetmap.samples.comparability import Identity
     from forgetmap.samples.table import Samples
 
     Ints = NDArray[np.int64]
@@ -120,11 +120,12 @@ def trace(
     categories = asked if isinstance(asked, TaskMap | None) else TaskMap.load(asked)
     how = ReadOptions(text=text, columns=columns or {}, tick=tick or (lambda _bytes: None))
     samples = _read_all(pipeline, how)
-    outcomes = Engine(samples, metric, threshold, identity).outcomes()
+    logs = ManyLogs(samples, metric, threshold, identity)
+    outcomes = logs.outcomes()
     if categories:
         applied = categories.apply(outcomes.tasks)
-        outcomes.leave_out(applied.ignored, applied.options)
-        outcomes.engine.warnings += applied.warnings
+        outcomes.leave_out(applied.ignored)
+        logs.warnings += applied.warnings
     builder = Builder(pipeline, samples, outcomes, categories, plan, threshold)
     return Traced(builder.build(), builder)
 
@@ -180,7 +181,7 @@ class Builder:
     def build(self) -> Lineage:
         """Compute everything."""
         self.maps = self._maps()
-        self._names = self.outcomes.engine.item_names(self._listed())
+        self._names = self.outcomes.logs.item_names(self._listed())
         return Lineage(
             root=self.pipeline.root,
             nodes=[self._node(name) for name in self.pipeline.order],
@@ -211,7 +212,7 @@ class Builder:
                 seed=self.plan.seed,
                 listed=LISTED,
             ),
-            warnings=self.outcomes.engine.warnings,
+            warnings=self.outcomes.logs.warnings,
         )
 
     # --- maps -----------------------------------------------------------------------------------
@@ -223,7 +224,9 @@ class Builder:
         return {pair: self._map(*pair) for pair in dict.fromkeys(wanted)}
 
     def _map(self, before: str, after: str) -> ForgettingMap:
-        pairs = self.outcomes.pairs(before, after)
+        pairs = self.outcomes.logs.pairs(before, after)
+        if self.task_map:
+            pairs = with_task_map(pairs, self.task_map)
         tasks = pairs.patterns.tasks
         found = build_map(
             pairs,
@@ -310,7 +313,7 @@ class Builder:
 
     def name_all(self) -> None:
         """Look up the names of all items, not only of those that the result lists."""
-        self._names = self.outcomes.engine.item_names(np.arange(len(self.outcomes.task)))
+        self._names = self.outcomes.logs.item_names(np.arange(len(self.outcomes.task)))
 
     def item_name(self, item: int) -> ItemName:
         """Task, hash and id of an item."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
@@ -15,7 +15,7 @@ from forgetmap.map import published
 from forgetmap.map.causes import count_causes
 from forgetmap.map.cells import CellTable, Plan
 from forgetmap.map.flips import changed_items, find_causes
-from forgetmap.map.result import Cell, CoverageReport, ForgettingMap, Settings, Side
+from forgetmap.map.result import Cell, ForgettingMap, Settings, Side
 from forgetmap.map.task_maps import TaskMap
 from forgetmap.pairing.two_logs import pair
 from forgetmap.readers.framework import ReadOptions
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from forgetmap.pairing.logs import Identity
     from forgetmap.pairing.two_logs import Pairs
+    from forgetmap.samples.comparability import Identity
 
 Sources = tuple[tuple[str | Path | Samples, str | None, str], ...]
 """Per side: the log, the model to take from it, and the side's name."""
@@ -136,7 +136,7 @@ def compare_logs(
     run = _pair_in_lake if engine == "spark" else _pair_here
     sides, pairs = run(sources, how, metric=metric, threshold=threshold, identity=identity)
     if categories:
-        pairs = _with_task_map(pairs, categories)
+        pairs = with_task_map(pairs, categories)
     result = build_map(
         pairs,
         {task: categories.category(task) for task in pairs.patterns.tasks} if categories else {},
@@ -182,7 +182,7 @@ def build_map(
             headline=total.headline,
             task_map=task_map,
         ),
-        coverage=CoverageReport(**asdict(pairs.coverage)),
+        coverage=pairs.coverage,
         confounds=[*_confounds(sides, pairs.patterns.tasks), *_changed_prompts(pairs)],
         warnings=[
             *(f"before: {text}" for text in sides[0].meta.warnings),
@@ -248,7 +248,7 @@ def _only(samples: AnySamples, model: str | None, side: str) -> AnySamples:
         raise InputError(f"{side}: {error} (--{side}-model)") from error
 
 
-def _with_task_map(pairs: Pairs, task_map: TaskMap) -> Pairs:
+def with_task_map(pairs: Pairs, task_map: TaskMap) -> Pairs:
     """Take missing option counts from the task map, and leave out what it says to ignore."""
     applied = task_map.apply(pairs.patterns.tasks)
     patterns = pairs.patterns.where(~np.isin(pairs.patterns.task, applied.ignored))

@@ -12,7 +12,7 @@ from forgetmap.base.files import write_text
 from forgetmap.base.model import Frozen, parse_result
 from forgetmap.base.version import __version__
 from forgetmap.base.words import percent
-from forgetmap.samples.comparability import Confound
+from forgetmap.samples.comparability import Confound, Coverage
 from forgetmap.stats.estimate import Estimate, interval
 
 MAP_SCHEMA_VERSION = 1
@@ -131,20 +131,6 @@ class Settings(Frozen):
     task_map: str | None = None
 
 
-class CoverageReport(Frozen):
-    """What was and was not compared."""
-
-    items_before: int
-    items_after: int
-    matched: int
-    only_before: int
-    only_after: int
-    conflicts: int
-    unscored: int
-    duplicates: int
-    identity: Literal["content", "index"]
-
-
 class PublishedRow(Frozen):
     """One cell as the published pipeline computes it (`--compat post-forget`)."""
 
@@ -179,7 +165,7 @@ class ForgettingMap(Frozen):
     before: Side
     after: Side
     settings: Settings
-    coverage: CoverageReport
+    coverage: Coverage
     confounds: list[Confound]
     warnings: list[str] = Field(default_factory=list)
     total: Cell

@@ -9,15 +9,15 @@ from forgetmap.base.exports import load_on_use
 if TYPE_CHECKING:
     from forgetmap.pairing.many_logs import Outcomes
     from forgetmap.pairing.scores import ScorePairs
-    from forgetmap.pairing.two_logs import Coverage, Pairs, pair
+    from forgetmap.pairing.two_logs import Pairs, pair
 
-__all__ = ["Coverage", "Outcomes", "Pairs", "ScorePairs", "pair"]
+__all__ = ["Outcomes", "Pairs", "ScorePairs", "pair"]
 
 __getattr__ = load_on_use(
     __name__,
     {
         "many_logs": ["Outcomes"],
         "scores": ["ScorePairs"],
-        "two_logs": ["Coverage", "Pairs", "pair"],
+        "two_logs": ["Pairs", "pair"],
     },
 )

@@ -1,19 +1,24 @@
 """Any number of logs in one database: which metric is read, what identifies an item.
 
-What the pairing of two logs and the lineage of many have in common. All heavy work of both happens
-in DuckDB: it streams, uses all cores, spills to disk beyond its memory limit, and touches only the
-narrow columns.
+Two logs, many logs and scores are all paired on this. The work happens in DuckDB: it streams, uses
+all cores, spills to disk beyond its memory limit, and touches only the columns a query needs.
+
+Each log is a side: s0, s1, ... Two views of it do the rest:
+
+- `s0_rows`: the rows of the chosen model, as stored;
+- `s0_scores`: the rows in the chosen metrics, with `key`, which identifies an item in its task.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from forgetmap.base.database import connect, plain_path, query, quoted
 from forgetmap.base.errors import InputError
+from forgetmap.base.words import some
+from forgetmap.pairing.metrics import asked_metric, choose_metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,19 +26,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from forgetmap.base.database import Rows
+    from forgetmap.samples.comparability import Identity
     from forgetmap.samples.table import Samples
 
-Identity = Literal["content", "index"]
+Chosen = dict[str, str]
+"""Task -> metric."""
 
 CLUSTER_BUCKETS = 200
 """Clusters beyond this many are lumped together: variance stays honest, cost stays bounded."""
-SCALE = 10**12
-"""Sums of fractions are taken over whole multiples of 1e-12, so that row order cannot matter."""
+SHOWN_ITEM = "coalesce(printf('%016x', {0}.item), {0}.item_ref)"
+"""SQL for an item as people can find it again: its content hash, or the harness's id."""
+_CARRIED = ("item", "item_ref", "repeat", "status", "k", "prompt_hash", "cluster")
+_TEXTS = ("prompt", "target", "answer", "response")
 
 
-@dataclass
-class _Held:
-    """What one side holds of one task and metric."""
+@dataclass(frozen=True)
+class Stock:
+    """What one log holds of one task and metric."""
 
     rows: int
     with_content: int
@@ -45,17 +54,14 @@ class _Held:
     """Sum of the prompts' hashes: where it agrees, the prompts do."""
 
 
-class Logs(ABC):
-    """One DuckDB connection with any number of logs in it, each under the name of its side.
+class Logs:
+    """Some logs in one DuckDB connection, each known by its name.
 
-    It knows how to read one side as rows of (task, key): the metric of each task and what
-    identifies its items are chosen over all sides together.
+    The metric of each task and what identifies its items are chosen over all logs together.
     """
 
     hashed_reference = "hash(item_ref)"
     """SQL that makes a pairing key of the harness's id."""
-    repeated = False
-    """Whether an item may stand in several rows of one side."""
 
     def __init__(
         self,
@@ -66,16 +72,30 @@ class Logs(ABC):
     ) -> None:
         self.threshold = float(threshold)
         self.identity = identity
+        self.names = list(samples)
+        self.sides = [f"s{number}" for number in range(len(self.names))]
+        self.samples = dict(zip(self.sides, samples.values(), strict=True))
         self._connect()
-        self.samples = dict(samples)
         for side, source in self.samples.items():
             self._add_source(side, source)
-        self.inventory = {side: self._take_inventory(side) for side in self.samples}
+        self.stock = {side: self._take_stock(side) for side in self.sides}
         self.warnings: list[str] = []
         self.across = len({source.meta.harness for source in self.samples.values()}) > 1
-        self.metrics = self._choose_metrics(metric)
+        self.chosen = self._choose(metric)
         self.by_index = self._tasks_by_index()
         self.by_wording = self._tasks_by_wording() if self.across else set()
+        self.repeated = any(held.repeats > 1 for side in self.sides for held in self._held(side))
+        """Whether an item may be in several rows of one log."""
+        for side in self.sides:
+            self._define(f"{side}_scores", self._scores(side))
+
+    def side(self, name: str) -> str:
+        """The side of a log, for SQL."""
+        return self.sides[self.names.index(name)]
+
+    def name(self, side: str) -> str:
+        """What people call a side."""
+        return self.names[self.sides.index(side)]
 
     # --- running SQL ---------------------------------------------------------------------------
 
@@ -85,15 +105,19 @@ class Logs(ABC):
 
     def _query(self, sql: str) -> Rows:
         """Run a query in DuckDB's SQL."""
-        return query(self.connection, sql, [side.data for side in self.samples.values()])
+        return query(self.connection, sql, [source.data for source in self.samples.values()])
 
     def _stream(self, sql: str, rows: int) -> Iterable[pa.RecordBatch]:
-        """Run a query and read what it finds some rows at a time."""
+        """Run a query and read its result some rows at a time."""
         stream: Iterable[pa.RecordBatch] = self.connection.sql(sql).to_arrow_reader(rows)
         return stream
 
+    def _define(self, name: str, sql: str) -> None:
+        """Give a query a name; it runs where the name is used."""
+        self._query(f"CREATE OR REPLACE TEMP VIEW {name} AS {sql}")
+
     def _keep(self, name: str, sql: str) -> None:
-        """Keep the result of a query under a name, for the queries that follow."""
+        """Run a query once and keep its result under a name."""
         self._query(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
 
     # --- what the logs hold --------------------------------------------------------------------
@@ -104,81 +128,92 @@ class Logs(ABC):
         else:
             self.connection.register(f"{side}_data", samples.data)
             source = f"{side}_data"
-        chosen = "" if samples.model is None else f"WHERE model = {quoted(samples.model)}"
-        self.connection.execute(f"CREATE VIEW {side}_rows AS SELECT * FROM {source} {chosen}")
+        of_model = "" if samples.model is None else f"WHERE model = {quoted(samples.model)}"
+        self._define(f"{side}_rows", f"SELECT * FROM {source} {of_model}")
 
-    def _take_inventory(self, side: str) -> dict[tuple[str, str], _Held]:
-        # A column that is full, or empty, need not be read to be counted.
+    def _take_stock(self, side: str) -> dict[tuple[str, str], Stock]:
         samples = self.samples[side]
-        counts = ", ".join(
-            {0: "count(*)", samples.rows: "0"}.get(samples.null_count(name), f"count({name})")
-            for name in ("item", "cluster", "gold_probability", "prompt_hash")
-        )
-        empty = samples.null_count("prompt_hash") == samples.rows
+        counted = ("item", "cluster", "gold_probability", "prompt_hash")
+        counts = [_count_sql(samples, name) for name in counted]
+        prompts = "0" if counts[-1] == "0" else "sum(prompt_hash)"
         rows = self._query(
-            f"""SELECT task, metric, count(*), {counts}, max(repeat)::BIGINT + 1,
-                       {"0" if empty else "sum(prompt_hash)"}
+            f"""SELECT task, metric, count(*), {", ".join(counts)}, max(repeat)::BIGINT + 1,
+                       {prompts}
                 FROM {side}_rows GROUP BY task, metric"""
         )
-        return {(task, metric): _Held(*counts) for task, metric, *counts in rows}
+        return {(task, metric): Stock(*numbers) for task, metric, *numbers in rows}
 
-    def _metrics_held(self) -> dict[str, dict[str, set[str]]]:
-        """The metrics of every task, by side."""
-        held: dict[str, dict[str, set[str]]] = {}
-        for side, found in self.inventory.items():
-            for task, metric in found:
-                held.setdefault(task, {}).setdefault(side, set()).add(metric)
-        return held
+    def _held(self, side: str) -> list[Stock]:
+        """What one log holds of its tasks in the chosen metrics."""
+        return [self.stock[side][key] for key in self.chosen[side].items()]
 
-    @abstractmethod
-    def _choose_metrics(self, asked: Mapping[str, str] | str | None) -> dict[str, dict[str, str]]:
-        """Choose one metric per task, by side."""
-
-    def _label(self, side: str) -> str:
-        """What people call a side."""
-        return side
+    def _count(self, what: str, *sides: str) -> int:
+        return sum(getattr(held, what) for side in sides for held in self._held(side))
 
     @property
     def tasks(self) -> set[str]:
         """The tasks that are compared."""
-        return set().union(*self.metrics.values())
-
-    def _chosen(self, side: str) -> list[_Held]:
-        """What one side holds of its tasks in the chosen metrics."""
-        return [self.inventory[side][key] for key in self.metrics[side].items()]
-
-    def _count(self, what: str, *sides: str) -> int:
-        return sum(getattr(held, what) for side in sides for held in self._chosen(side))
+        return set().union(*self.chosen.values())
 
     @property
     def _soft(self) -> bool:
-        return all(self._count("with_probability", side) for side in self.samples)
+        """Whether two logs have option probabilities, so that they can be compared."""
+        return sum(self._count("with_probability", side) > 0 for side in self.sides) > 1
 
-    def _has_repeats(self) -> bool:
-        return any(held.repeats > 1 for side in self.samples for held in self._chosen(side))
+    # --- metrics -------------------------------------------------------------------------------
 
-    # --- what two sides have in common ---------------------------------------------------------
+    def _choose(self, asked: Mapping[str, str] | str | None) -> dict[str, Chosen]:
+        """Choose one metric per task, the same in all logs that have the task.
+
+        Logs of different harnesses may keep each its own.
+        """
+        held = self._metrics_held()
+        common = [task for task, holders in sorted(held.items()) if len(holders) > 1]
+        if not common:
+            raise InputError(f"the logs have no task in common ({self._listed_tasks()})")
+        if isinstance(asked, dict) and (unknown := asked.keys() - set(common)):
+            raise InputError(f"no task {some(unknown)} in both logs; they share {some(common)}")
+        chosen: dict[str, Chosen] = {side: {} for side in self.sides}
+        for task in common:
+            holders, wanted = held[task], asked_metric(asked, task)
+            shared = set.intersection(*holders.values())
+            if (wanted and wanted not in shared) or not (shared or self.across):
+                self.warnings.append(self._left_out(task, holders, wanted))
+                continue
+            for side, metrics in holders.items():
+                chosen[side][task] = wanted or choose_metric(task, shared or metrics)
+        if not any(chosen.values()):
+            raise InputError("no task has a metric in common: " + "; ".join(self.warnings))
+        return chosen
+
+    def _metrics_held(self) -> dict[str, dict[str, set[str]]]:
+        """The metrics of every task, by side."""
+        held: dict[str, dict[str, set[str]]] = {}
+        for side, stock in self.stock.items():
+            for task, metric in stock:
+                held.setdefault(task, {}).setdefault(side, set()).add(metric)
+        return held
+
+    def _listed_tasks(self) -> str:
+        return "; ".join(
+            f"{self.name(side)}: {some({task for task, _ in stock})}"
+            for side, stock in self.stock.items()
+        )
+
+    def _left_out(self, task: str, holders: Mapping[str, set[str]], wanted: str | None) -> str:
+        by_metrics: dict[str, list[str]] = {}
+        for side, metrics in holders.items():
+            by_metrics.setdefault(some(metrics), []).append(self.name(side))
+        have = ", ".join(f"{some(names)} has {held}" for held, names in by_metrics.items())
+        return f"task {task} left out: {have}" + (f", asked was {wanted}" if wanted else "")
 
     def metric_names(self, before: str, after: str) -> dict[str, str]:
         """The metric of each task that two sides share; both where they differ."""
-        ours, theirs = self.metrics[before], self.metrics[after]
+        ours, theirs = self.chosen[before], self.chosen[after]
         return {
             task: ours[task] if ours[task] == theirs[task] else f"{ours[task]} / {theirs[task]}"
             for task in sorted(ours.keys() & theirs.keys())
         }
-
-    def _reworded_tasks(self, before: str, after: str) -> list[str]:
-        """The tasks in which two sides were not asked all the same prompts."""
-        if self.across:  # each harness hashes prompts in its own way
-            return []
-        found = []
-        for task in sorted(self.metrics[before].keys() & self.metrics[after].keys()):
-            ours, theirs = (
-                self.inventory[side][task, self.metrics[side][task]] for side in (before, after)
-            )
-            if ours.with_prompt and theirs.with_prompt and ours.prompts != theirs.prompts:
-                found.append(task)
-        return found
 
     # --- what identifies an item ---------------------------------------------------------------
 
@@ -186,37 +221,38 @@ class Logs(ABC):
         """Tasks in which content cannot identify the items, or must not."""
         if self.identity == "content":
             return {task for task in self.tasks if not all(self._contents(task))}
-        for side in self.samples:
+        for side in self.sides:
             if self._query(f"SELECT any_value(1) FROM {side}_rows WHERE item_ref IS NULL")[0][0]:
-                where = self._label(side)
+                where = self.name(side)
                 raise InputError(f"--identity index: items of the log {where} carry no id")
         return self.tasks
 
     def _contents(self, task: str) -> list[int]:
         return [
-            self.inventory[side][task, metrics[task]].with_content
-            for side, metrics in self.metrics.items()
-            if task in metrics
+            held.with_content
+            for side in self.sides
+            for (name, _), held in self.stock[side].items()
+            if name == task and task in self.chosen[side]
         ]
 
     def _tasks_by_wording(self) -> set[str]:
         """Tasks of logs of several harnesses in which the words alone tell every item apart."""
         tasks = self.tasks
-        for side, metrics in self.metrics.items():
-            found = self._query(
+        for side, chosen in self.chosen.items():
+            told_apart = self._query(
                 f"""SELECT task FROM {side}_rows GROUP BY task
                     HAVING count(wording) = count(*) AND count(DISTINCT wording)
                            = count(DISTINCT coalesce(item, {self.hashed_reference}))"""
             )
-            tasks -= metrics.keys() - {task for (task,) in found}
+            tasks -= chosen.keys() - {task for (task,) in told_apart}
         if tasks:
             self.warnings.append("logs of two harnesses: items are paired by their words")
         return tasks
 
     @property
     def identity_used(self) -> Identity:
-        """How the items were told apart in fact."""
-        content, rows = (self._count(what, *self.samples) for what in ("with_content", "rows"))
+        """How the items were in fact told apart."""
+        content, rows = (self._count(what, *self.sides) for what in ("with_content", "rows"))
         return "index" if self.by_index or content < rows else "content"
 
     def _key(self, side: str) -> str:
@@ -234,60 +270,48 @@ class Logs(ABC):
             key = f"CASE WHEN task IN ({tasks}) THEN wording ELSE {key} END"
         return key
 
-    # --- rows and items of one side ------------------------------------------------------------
+    # --- rows in the chosen metrics ------------------------------------------------------------
 
-    def _rows(self, side: str, more: str = "") -> str:
-        """SQL for the rows of one side in the chosen metrics, with their pairing key."""
-        item_ref = "item_ref," if self.repeated or more else ""
-        repeat = "repeat," if self.repeated or more else ""
-        probability = _number("gold_probability") if self._soft else "NULL"
-        return f"""SELECT task, {self._key(side)} AS key, {item_ref} {repeat} {more}
-                          {_number("score")} AS score, k,
-                          {"cluster" if self._count("with_cluster", side) else "NULL AS cluster"},
-                          {probability} AS gold_probability
+    def _scores(self, side: str) -> str:
+        """SQL for the rows of one side in the chosen metrics, with their key."""
+        return f"""SELECT task, metric, {self._key(side)} AS key, {_number("score")} AS score,
+                          {_number("gold_probability")} AS probability,
+                          {", ".join((*_CARRIED, *_TEXTS))}
                    FROM {side}_rows {self._where(side)}"""
 
     def _where(self, side: str) -> str:
         """Keep to the chosen task and metric; nothing to do where a log holds nothing else."""
-        pairs = self.metrics[side].items()
-        if self.inventory[side].keys() == set(pairs):
+        pairs = self.chosen[side].items()
+        if self.stock[side].keys() == set(pairs):
             return ""
-        chosen = ", ".join(f"({quoted(task, metric)})" for task, metric in pairs)
-        return f"WHERE (task, metric) IN ({chosen})"
+        listed = ", ".join(f"({quoted(task, metric)})" for task, metric in pairs)
+        return f"WHERE (task, metric) IN ({listed})"
 
-    def _side(self, side: str) -> str:
-        """SQL for one side: one row per (task, key) with runs, right, k, cluster, probability.
+    # --- items that cannot be paired -----------------------------------------------------------
 
-        Without repeats a row is an item already, and the costly grouping is spared. With repeats,
-        and where rows are duplicated, each (task, key, repeat) counts once; among duplicates the
-        smallest id wins, so that the order of rows cannot matter.
-        """
-        rows = self._rows(side)
-        right = f"score >= {self.threshold!r}"
-        if not self.repeated:
-            return f"""SELECT task, key, (score IS NOT NULL)::INT AS runs, 0 AS copies,
-                       coalesce({right}, false)::INT AS correct, k, cluster,
-                       gold_probability AS probability FROM ({rows})"""
-        return f"""
-            SELECT task, key, count(score) AS runs, sum(copies - 1)::BIGINT AS copies,
-                   count(*) FILTER ({right}) AS correct, max(k) AS k, min(cluster) AS cluster,
-                   round(avg(probability), 12) AS probability
-            FROM (SELECT task, key, repeat, count(*) AS copies,
-                         arg_min(score, (item_ref, score)) FILTER (score IS NOT NULL) AS score,
-                         max(k) AS k, min(cluster) AS cluster,
-                         arg_min(gold_probability, (item_ref, gold_probability))
-                             FILTER (gold_probability IS NOT NULL) AS probability
-                  FROM ({rows}) GROUP BY task, key, repeat)
-            GROUP BY task, key"""
-
-    def _keep_buckets(self, clusters: str) -> None:
-        """Keep the table `clusters`, with the bucket of every (task, cluster) in the given SQL."""
-        self._keep(
-            "clusters",
-            f"""SELECT task, cluster, (dense_rank() OVER (PARTITION BY task ORDER BY cluster) - 1)
-                       % {CLUSTER_BUCKETS} AS bucket
-                FROM ({clusters}) WHERE cluster IS NOT NULL""",
+    def _conflicts(self, before: str, after: str) -> Rows:
+        """Unmatched items with the same id on two sides, as (task, id, key before, key after)."""
+        for side, other in ((before, after), (after, before)):
+            self._define(
+                f"{side}_unmatched",
+                f"""SELECT DISTINCT task, item_ref, key FROM {side}_scores AS ours
+                    ANTI JOIN {other}_scores AS theirs USING (task, key)
+                    WHERE item_ref IS NOT NULL""",
+            )
+        return self._query(
+            f"""SELECT task, item_ref, b.key, a.key
+                FROM {before}_unmatched b JOIN {after}_unmatched a USING (task, item_ref)"""
         )
+
+
+def _count_sql(samples: Samples, column: str) -> str:
+    """SQL that counts the values of a column; one that is full or empty need not be read."""
+    nulls = samples.null_count(column)
+    if nulls is not None and nulls == 0:
+        return "count(*)"
+    if nulls is not None and nulls == samples.rows:
+        return "0"
+    return f"count({column})"
 
 
 def _number(column: str) -> str:

@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import brief, some
-from forgetmap.pairing.two_logs import Engine, Pairs
+from forgetmap.pairing.two_logs import LogPair, Pairs
 from forgetmap.samples.table import META_KEY, SCHEMA, THRESHOLD, Meta, Samples, parse_meta
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from forgetmap.base.database import Rows
-    from forgetmap.pairing.logs import Identity
+    from forgetmap.samples.comparability import Identity
 
 _MOST_FOOTERS = 200
 """Files whose metadata are looked at; parts of one log all say the same."""
@@ -83,12 +83,12 @@ class Lake(Samples):
 
     @property
     def rows(self) -> int:
-        """Not counted: that would be a pass over the log."""
-        return -2
+        """Rows of the whole table; a pass over the log."""
+        return int(self.frame.count())
 
-    def null_count(self, column: str) -> int:  # noqa: ARG002
+    def null_count(self, column: str) -> int | None:  # noqa: ARG002
         """Not known without a pass over the log."""
-        return -1
+        return None
 
 
 def pair(
@@ -100,10 +100,11 @@ def pair(
     identity: Identity = "content",
 ) -> Pairs:
     """Pair two logs in a lake; the same counts as `forgetmap.pair` gives on one machine."""
-    return _SparkEngine(before, after, metric, threshold, identity).pairs()
+    sides = {"before": before, "after": after}
+    return _SparkPair(sides, metric, threshold, identity).pairs()
 
 
-class _SparkEngine(Engine):
+class _SparkPair(LogPair):
     """Spark in the place of DuckDB; what differs is how SQL is run and where text is handled."""
 
     hashed_reference = "xxhash64(item_ref)"
@@ -131,14 +132,18 @@ class _SparkEngine(Engine):
         except Exception as error:  # what Java throws has no common class
             raise InputError(f"Spark could not pair the logs ({brief(error)})") from error
 
-    def _keep(self, name: str, sql: str) -> None:
+    def _define(self, name: str, sql: str) -> None:
         self._run(sql).createOrReplaceTempView(name)
 
+    _keep = _define
+    """A view again: Spark has no tables of one session, and the pairing asks for each once."""
+
     def flips(self) -> Iterable[pa.RecordBatch]:
-        keys = self._run(f"SELECT task, key FROM ({self._flipped()})").toArrow()
-        sides = [self._only_items(side, keys) for side in self.samples]
-        local = Engine(sides[0], sides[1], None, self.threshold, self.identity)
+        keys = self._run(f"SELECT task, key FROM ({self._compared('<>')}) AS flipped").toArrow()
+        sides = {name: self._only_items(self.side(name), keys) for name in self.names}
+        local = LogPair(sides, None, self.threshold, self.identity)
         local.repeated = self.repeated
+        local._define_items()
         return local.flips()
 
     def unchanged(self) -> Iterable[pa.RecordBatch]:

@@ -1,13 +1,13 @@
-"""Pairing: join two Samples item by item and reduce them to small count tables.
+"""Pairing: join two logs item by item and reduce them to small tables of counts.
 
 The join happens once, in the database of `forgetmap.pairing.logs`. The result is, per task and
 number of options, a histogram of outcome patterns ("right in 2 of 3 runs before, in 0 of 3 after:
-17 items"); everything after it works on that and costs nothing.
+17 items"). Everything after it works on that and costs nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,8 +15,8 @@ import numpy as np
 from forgetmap.base.database import quoted
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
-from forgetmap.pairing.logs import CLUSTER_BUCKETS, SCALE, Logs
-from forgetmap.pairing.metrics import asked_metric, choose_metric
+from forgetmap.pairing.logs import CLUSTER_BUCKETS, SHOWN_ITEM, Logs
+from forgetmap.samples.comparability import Coverage
 from forgetmap.samples.table import THRESHOLD
 from forgetmap.stats.patterns import Patterns
 
@@ -24,45 +24,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    from forgetmap.base.database import Rows
-    from forgetmap.pairing.logs import Identity
+    from forgetmap.samples.comparability import Identity
     from forgetmap.samples.table import Samples
 
+_SCALE = 10**12
+"""Sums of fractions are taken over whole multiples of 1e-12, so that row order cannot matter."""
 _BATCH = 8192
-_SHOWN_ITEM = "coalesce(printf('%016x', {0}.item), {0}.item_ref)"
-"""SQL for an item as people can find it again: its content hash, or the harness's id."""
-
-
-@dataclass
-class Coverage:
-    """What was and was not compared; nothing is dropped in silence."""
-
-    items_before: int = 0
-    items_after: int = 0
-    matched: int = 0
-    only_before: int = 0
-    only_after: int = 0
-    conflicts: int = 0
-    unscored: int = 0
-    duplicates: int = 0
-    identity: Identity = "content"
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Two sets of samples, paired: outcome patterns, and what could not be paired."""
+    """Two logs, paired: outcome patterns, and what could not be paired."""
 
     patterns: Patterns
     metrics: dict[str, str] = field(default_factory=dict)
     coverage: Coverage = field(default_factory=Coverage)
     conflicts: list[tuple[str, str]] = field(default_factory=list)
-    """(task, the harness's id) of items whose content differs between the sides."""
+    """(task, the harness's id) of items whose content differs between the logs."""
     warnings: list[str] = field(default_factory=list)
     prompts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Per task whose prompts are not all the same: items with another prompt, items paired."""
-    engine: Engine | None = field(default=None, repr=False)
+    source: LogPair | None = field(default=None, repr=False)
 
     def flips(self) -> Iterable[pa.RecordBatch]:
         """Stream the items whose outcome changed, with both answers, always in the same order.
@@ -70,24 +53,24 @@ class Pairs:
         The texts are those of a run that shows the change: for a forgotten item a right answer
         before and a wrong one after.
         """
-        return self._logs.flips()
+        return self._items.flips()
 
     def unchanged(self) -> Iterable[pa.RecordBatch]:
         """Stream the compared items whose outcome stayed the same, without their text."""
-        return self._logs.unchanged()
+        return self._items.unchanged()
 
     @property
-    def _logs(self) -> Engine:
-        if self.engine is None:
+    def _items(self) -> LogPair:
+        if self.source is None:
             raise InputError("these pairs were not made from logs; there are no items to list")
-        return self.engine
+        return self.source
 
     def churn(self) -> dict[str, int] | None:
         """Items by task that are wrong in every run on both sides, with no answer in common.
 
         None where the logs hold no answers.
         """
-        return self.engine.churn() if self.engine is not None else None
+        return self.source.churn() if self.source is not None else None
 
 
 def pair(
@@ -98,15 +81,14 @@ def pair(
     threshold: float = THRESHOLD,
     identity: Identity = "content",
 ) -> Pairs:
-    """Pair two sets of samples.
+    """Pair two logs.
 
     `metric` names the metric, for all tasks or per task; by default the most lenient to format
-    that both sides have. A score at or above `threshold` counts as correct. `identity="index"`
+    that both logs have. A score at or above `threshold` counts as correct. `identity="index"`
     pairs by the harness's own item ids, for logs whose stored content differs by design.
 
     Example:
-        >>> from forgetmap.samples.table import Samples
-        >>> from forgetmap.samples.identity import content_hash
+        >>> from forgetmap.samples import Samples, content_hash
         >>> def log(scores):
         ...     return Samples.from_rows(
         ...         {"task": "t", "item": content_hash(str(i)), "score": s}
@@ -115,11 +97,11 @@ def pair(
         >>> pairs.coverage.matched, int(pairs.patterns.n[pairs.patterns.change < 0].sum())
         (4, 1)
     """
-    return Engine(before, after, metric, threshold, identity).pairs()
+    return LogPair({"before": before, "after": after}, metric, threshold, identity).pairs()
 
 
 class _Pattern(NamedTuple):
-    """Items of one task that did the same on both sides; runs are None where a side lacks them."""
+    """Items of one task that did the same in both logs; runs are None where a log lacks them."""
 
     task: str
     k: int | None
@@ -132,213 +114,225 @@ class _Pattern(NamedTuple):
     copies: Any
     """Duplicated rows; a Decimal on Spark."""
     soft: tuple[Any, ...]
-    """As in `Patterns`, its sums in whole multiples of 1 / SCALE."""
+    """As in `Patterns`, its sums in whole multiples of 1 / _SCALE."""
 
 
-class Engine(Logs):
-    """Both sides of a comparison; `forgetmap.pairing.spark` puts Spark in the place of DuckDB."""
+class PairedLogs(Logs):
+    """Logs of which any two can be paired; `forgetmap.pairing.spark` puts Spark in DuckDB's place.
+
+    A third view of each side, `s0_items`, holds one row per (task, key).
+    """
 
     integer = "BIGINT"
     """Type of the whole multiples that are summed."""
-    overlap = "list_has_any"
-    """Says whether two lists have anything in common."""
-    _listed = False
-    """Whether the flips were listed already."""
 
-    def __init__(
-        self,
-        before: Samples,
-        after: Samples,
-        metric: Mapping[str, str] | str | None,
-        threshold: float,
-        identity: Identity,
-    ) -> None:
-        super().__init__({"before": before, "after": after}, metric, threshold, identity)
+    def _define_items(self) -> None:
+        for side in self.sides:
+            self._define(f"{side}_items", self._item_sql(side))
 
-    # --- metrics -------------------------------------------------------------------------------
+    def _item_sql(self, side: str) -> str:
+        """SQL for one row per (task, key): runs, right, copies, k, cluster, probability.
 
-    def _choose_metrics(self, asked: Mapping[str, str] | str | None) -> dict[str, dict[str, str]]:
-        """Choose one metric per task, by side; the same on both, but for different harnesses."""
-        held = self._metrics_held()
-        common = self._common_tasks(held)
-        if isinstance(asked, dict) and (unknown := asked.keys() - common):
-            raise InputError(f"no task {some(unknown)} in both logs; they share {some(common)}")
-        chosen: dict[str, dict[str, str]] = {"before": {}, "after": {}}
-        for task in common:
-            before, after = held[task]["before"], held[task]["after"]
-            shared, wanted = before & after, asked_metric(asked, task)
-            if (wanted and wanted not in shared) or not (shared or self.across):
-                self.warnings.append(
-                    f"task {task} left out: before has {some(before)}, after has {some(after)}"
-                    + (f", asked was {wanted}" if wanted else "")
-                )
-                continue
-            for side, metrics in held[task].items():
-                chosen[side][task] = wanted or choose_metric(task, shared or metrics)
-        if not chosen["before"]:
-            raise InputError("no task has a metric in common: " + "; ".join(self.warnings))
-        return chosen
+        Without repeats a row is an item already, and the costly grouping is spared. With repeats,
+        and where rows are duplicated, each (task, key, repeat) counts once; among duplicates the
+        smallest id wins, so that the order of rows cannot matter.
+        """
+        right = f"score >= {self.threshold!r}"
+        if not self.repeated:
+            return f"""SELECT task, key, (score IS NOT NULL)::INT AS runs, 0 AS copies,
+                              coalesce({right}, false)::INT AS correct, k, cluster, probability
+                       FROM {side}_scores"""
+        return f"""
+            WITH runs AS (
+                SELECT task, key, repeat, count(*) AS copies,
+                       arg_min(score, (item_ref, score)) FILTER (score IS NOT NULL) AS score,
+                       max(k) AS k, min(cluster) AS cluster,
+                       arg_min(probability, (item_ref, probability))
+                           FILTER (probability IS NOT NULL) AS probability
+                FROM {side}_scores GROUP BY task, key, repeat)
+            SELECT task, key, count(score) AS runs, sum(copies - 1)::BIGINT AS copies,
+                   count(*) FILTER ({right}) AS correct, max(k) AS k, min(cluster) AS cluster,
+                   round(avg(probability), 12) AS probability
+            FROM runs GROUP BY task, key"""
 
-    def _common_tasks(self, held: Mapping[str, Mapping[str, set[str]]]) -> list[str]:
-        """The tasks of both sides; warns of those that only one has."""
-        before, after = ({task for task in held if side in held[task]} for side in self.samples)
-        if not before & after:
-            raise InputError(
-                "the two logs have no task in common "
-                f"(before: {some(before)}; after: {some(after)})"
-            )
-        for side, alone in (("before", before - after), ("after", after - before)):
-            if alone:
-                self.warnings.append(f"{len(alone)} tasks only in {side}: {some(alone)}")
-        return sorted(before & after)
+    def _keep_buckets(self, sides: Iterable[str]) -> None:
+        """Keep the table `clusters`, with the bucket of every (task, cluster) of some sides."""
+        rows = " UNION ".join(f"SELECT task, cluster FROM {side}_rows" for side in sides)
+        self._keep(
+            "clusters",
+            f"""SELECT task, cluster, (dense_rank() OVER (PARTITION BY task ORDER BY cluster) - 1)
+                       % {CLUSTER_BUCKETS} AS bucket
+                FROM ({rows}) AS named WHERE cluster IS NOT NULL""",
+        )
 
     # --- the join ------------------------------------------------------------------------------
 
-    def pairs(self) -> Pairs:
-        """Join the two sides and count."""
-        self.repeated = self._has_repeats()
-        found = self._histogram()
-        if not self.repeated and self._has_duplicates(found):
-            self.repeated = True
-            found = self._histogram()
-        return self._collect(found)
-
-    def _joined(self) -> str:
-        return f"""({self._side("before")}) b FULL JOIN ({self._side("after")}) a
-                   ON b.task = a.task AND b.key = a.key"""
-
-    def _buckets(self) -> tuple[str, str]:
-        """SQL for the cluster bucket of a joined item, and for the join that finds it."""
-        if not self._count("with_cluster", "before", "after"):
-            return "-1", ""
-        self._keep_buckets(
-            "SELECT task, cluster FROM before_rows UNION SELECT task, cluster FROM after_rows"
+    def _paired(self, patterns: list[_Pattern], before: str, after: str) -> Pairs:
+        """The pairs of two sides, from their histogram."""
+        scored = [pattern for pattern in patterns if pattern.runs_before and pattern.runs_after]
+        coverage, conflicts = self._cover(patterns, scored, before, after)
+        if not scored:
+            raise InputError(_nothing_in_common(coverage))
+        return Pairs(
+            patterns=_as_arrays(scored),
+            metrics=self.metric_names(before, after),
+            coverage=coverage,
+            conflicts=conflicts,
+            warnings=self._one_sided(before, after),
+            prompts=self._changed_prompts(before, after),
         )
-        join = """LEFT JOIN clusters c ON c.task = coalesce(b.task, a.task)
-                                      AND c.cluster = coalesce(b.cluster, a.cluster)"""
-        return f"coalesce(c.bucket, abs(b.key % {CLUSTER_BUCKETS}), -1)::INT", join
 
-    def _histogram(self) -> list[_Pattern]:
-        bucket, clusters = self._buckets()
+    def _histogram(self, before: str, after: str) -> list[_Pattern]:
+        bucket, clusters = "-1", ""
+        if self._count("with_cluster", before, after):
+            self._keep_buckets((before, after))
+            bucket = f"coalesce(c.bucket, abs(b.key % {CLUSTER_BUCKETS}), -1)::INT"
+            clusters = """LEFT JOIN clusters c ON c.task = coalesce(b.task, a.task)
+                                              AND c.cluster = coalesce(b.cluster, a.cluster)"""
         sums = ", ".join(
-            f"sum(round(power({value}, {degree}) * {SCALE})::{self.integer})"
+            f"sum(round(power({value}, {degree}) * {_SCALE})::{self.integer})"
             for value in ("forgotten", "gained")
             for degree in (1, 2, 3)
         )
         soft = f"count(change), {sums}" if self._soft else "0, 0, 0, 0, 0, 0, 0"
         copies = "sum(copies)" if self.repeated else "0"
         rows = self._query(
-            f"""SELECT task, k, bucket, runs_before, right_before, runs_after, right_after,
+            f"""WITH joined AS (
+                    SELECT coalesce(b.task, a.task) AS task, coalesce(b.k, a.k) AS k,
+                           {bucket} AS bucket,
+                           b.runs AS runs_before, b.correct AS right_before,
+                           a.runs AS runs_after, a.correct AS right_after,
+                           coalesce(b.copies, 0) + coalesce(a.copies, 0) AS copies,
+                           b.probability - a.probability AS change
+                    FROM {before}_items b FULL JOIN {after}_items a
+                         ON b.task = a.task AND b.key = a.key {clusters}
+                    {self._shared_tasks(before, after)}),
+                moved AS (
+                    SELECT *, (change * change + change) / 2 AS forgotten,
+                           (change * change - change) / 2 AS gained
+                    FROM joined)
+                SELECT task, k, bucket, runs_before, right_before, runs_after, right_after,
                        count(*), {copies}, {soft}
-                FROM (SELECT *, (change * change + change) / 2 AS forgotten,
-                             (change * change - change) / 2 AS gained
-                      FROM (SELECT coalesce(b.task, a.task) AS task, coalesce(b.k, a.k) AS k,
-                                   {bucket} AS bucket,
-                                   b.runs AS runs_before, b.correct AS right_before,
-                                   a.runs AS runs_after, a.correct AS right_after,
-                                   coalesce(b.copies, 0) + coalesce(a.copies, 0) AS copies,
-                                   b.probability - a.probability AS change
-                            FROM {self._joined()} {clusters}))
+                FROM moved
                 GROUP BY task, k, bucket, runs_before, right_before, runs_after, right_after"""
         )
         rows.sort(key=lambda row: [(value is not None, value) for value in row[:7]])
         return [_Pattern._make((*row[:9], row[9:])) for row in rows]
 
-    def _has_duplicates(self, found: list[_Pattern]) -> bool:
-        """A key that stands twice on one side multiplies the joined rows; count to find out."""
-        before = sum(each.items for each in found if each.runs_before is not None)
-        after = sum(each.items for each in found if each.runs_after is not None)
-        if (before, after) != (self._count("rows", "before"), self._count("rows", "after")):
-            return True
-        if before == after == sum(each.items for each in found):
-            return False
-        copies = "SELECT count(*) > count(DISTINCT (task, key)) FROM ({})"
-        return any(self._query(copies.format(self._rows(side)))[0][0] for side in self.samples)
+    def _shared_tasks(self, before: str, after: str) -> str:
+        """SQL that keeps to the tasks of both sides; empty where they have the same."""
+        ours, theirs = self.chosen[before].keys(), self.chosen[after].keys()
+        if ours == theirs:
+            return ""
+        return f"WHERE coalesce(b.task, a.task) IN ({quoted(*sorted(ours & theirs))})"
 
-    # --- results -------------------------------------------------------------------------------
+    # --- what was and was not compared ---------------------------------------------------------
 
-    def _collect(self, found: list[_Pattern]) -> Pairs:
-        scored = [each for each in found if each.runs_before and each.runs_after]
-        coverage = self._cover(found, sum(each.items for each in scored))
-        conflicts: list[tuple[str, str]] = []
-        if coverage.only_before and coverage.only_after:
-            rows = self._conflicts()
-            conflicts = sorted({(task, ref) for task, ref, _, _ in rows})
-            coverage.conflicts = len({(task, key) for task, _, key, _ in rows})
-            coverage.only_before -= coverage.conflicts
-            coverage.only_after -= len({(task, key) for task, _, _, key in rows})
-        if not scored:
-            raise InputError(_nothing_in_common(coverage))
-        return Pairs(
-            patterns=_as_arrays(scored),
-            metrics=self.metric_names("before", "after"),
-            coverage=coverage,
-            conflicts=conflicts,
-            warnings=self.warnings,
-            prompts=self._changed_prompts(),
-            engine=self,
-        )
-
-    def _cover(self, found: list[_Pattern], matched: int) -> Coverage:
-        """Count what can be compared and what cannot, before conflicts are looked for."""
-        only_before = sum(each.items for each in found if each.runs_after is None)
-        only_after = sum(each.items for each in found if each.runs_before is None)
-        both = sum(each.items for each in found) - only_before - only_after
-        return Coverage(
+    def _cover(
+        self, patterns: list[_Pattern], scored: list[_Pattern], before: str, after: str
+    ) -> tuple[Coverage, list[tuple[str, str]]]:
+        """Count what can be compared and what cannot; list the conflicts."""
+        only_before = sum(each.items for each in patterns if each.runs_after is None)
+        only_after = sum(each.items for each in patterns if each.runs_before is None)
+        both = sum(each.items for each in patterns) - only_before - only_after
+        matched = sum(each.items for each in scored)
+        rows = self._conflicts(before, after) if only_before and only_after else []
+        keys_before = len({(task, key) for task, _, key, _ in rows})
+        keys_after = len({(task, key) for task, _, _, key in rows})
+        coverage = Coverage(
             items_before=both + only_before,
             items_after=both + only_after,
             matched=matched,
             unscored=both - matched,
-            only_before=only_before,
-            only_after=only_after,
-            duplicates=sum(int(each.copies) for each in found),
+            only_before=only_before - keys_before,
+            only_after=only_after - keys_after,
+            conflicts=keys_before,
+            duplicates=sum(int(each.copies) for each in patterns),
             identity=self.identity_used,
         )
+        return coverage, sorted({(task, ref) for task, ref, _, _ in rows})
 
-    def _conflicts(self) -> Rows:
-        """Unmatched items with the same id on both sides, as (task, id, key before, key after)."""
-        keys = {side: self._rows(side, "item_ref AS ref,") for side in self.samples}
-        lost = {
-            side: f"""SELECT DISTINCT task, ref, key FROM ({keys[side]}) AS mine
-                      ANTI JOIN ({keys[other]}) AS theirs USING (task, key)"""
-            for side, other in (("before", "after"), ("after", "before"))
-        }
-        return self._query(
-            f"""SELECT task, ref, b.key, a.key
-                FROM ({lost["before"]}) b JOIN ({lost["after"]}) a USING (task, ref)
-                WHERE ref IS NOT NULL"""
-        )
+    def _one_sided(self, before: str, after: str) -> list[str]:
+        """What to say of the tasks that only one of two logs has."""
+        ours, theirs = ({task for task, _ in self.stock[side]} for side in (before, after))
+        alone = {self.name(before): ours - theirs, self.name(after): theirs - ours}
+        return [
+            f"{len(tasks)} tasks only in {name}: {some(tasks)}"
+            for name, tasks in alone.items()
+            if tasks
+        ]
 
-    def _changed_prompts(self) -> dict[str, tuple[int, int]]:
-        """Count the items that the two models were asked in other words, by task."""
-        differing = self._reworded_tasks("before", "after")
-        if not differing:
+    def _changed_prompts(self, before: str, after: str) -> dict[str, tuple[int, int]]:
+        """Count the items that two models were asked in other words, by task."""
+        reworded = self._reworded_tasks(before, after)
+        if not reworded:
             return {}
-        first = {
-            side: f"""SELECT task, {self._key(side)} AS key, min(prompt_hash) AS prompt
-                      FROM {side}_rows WHERE task IN ({quoted(*differing)}) GROUP BY ALL"""
-            for side in self.samples
-        }
-        found = self._query(
+        for side in (before, after):
+            self._define(
+                f"{side}_prompts",
+                f"""SELECT task, key, min(prompt_hash) AS prompt FROM {side}_scores
+                    WHERE task IN ({quoted(*reworded)}) GROUP BY task, key""",
+            )
+        rows = self._query(
             f"""SELECT task, count(*) FILTER (b.prompt <> a.prompt), count(*)
-                FROM ({first["before"]}) b JOIN ({first["after"]}) a USING (task, key)
+                FROM {before}_prompts b JOIN {after}_prompts a USING (task, key)
                 GROUP BY task"""
         )
-        return {task: (changed, paired) for task, changed, paired in sorted(found) if changed}
+        return {task: (changed, paired) for task, changed, paired in sorted(rows) if changed}
 
-    # --- single items --------------------------------------------------------------------------
+    def _reworded_tasks(self, before: str, after: str) -> list[str]:
+        """The tasks in which two sides were not asked all the same prompts."""
+        if self.across:  # each harness hashes prompts in its own way
+            return []
+        reworded = []
+        for task in sorted(self.chosen[before].keys() & self.chosen[after].keys()):
+            ours, theirs = (
+                self.stock[side][task, self.chosen[side][task]] for side in (before, after)
+            )
+            if ours.with_prompt and theirs.with_prompt and ours.prompts != theirs.prompts:
+                reworded.append(task)
+        return reworded
+
+
+class LogPair(PairedLogs):
+    """Two logs and the items behind their pairs."""
+
+    overlap = "list_has_any"
+    """Says whether two lists have anything in common."""
+    _listed = False
+    """Whether the flips were listed already."""
+
+    def pairs(self) -> Pairs:
+        """Join the two logs and count."""
+        self._define_items()
+        patterns = self._histogram(*self.sides)
+        if not self.repeated and self._has_duplicates(patterns):
+            self.repeated = True
+            self._define_items()
+            patterns = self._histogram(*self.sides)
+        paired = self._paired(patterns, *self.sides)
+        return replace(paired, warnings=[*paired.warnings, *self.warnings], source=self)
+
+    def _has_duplicates(self, patterns: list[_Pattern]) -> bool:
+        """A key that occurs twice in one log multiplies the joined rows; count to find out."""
+        before = sum(each.items for each in patterns if each.runs_before is not None)
+        after = sum(each.items for each in patterns if each.runs_after is not None)
+        if [before, after] != [self._count("rows", side) for side in self.sides]:
+            return True
+        if before == after == sum(each.items for each in patterns):
+            return False
+        return any(
+            self._query(f"SELECT count(*) > count(DISTINCT (task, key)) FROM {side}_scores")[0][0]
+            for side in self.sides
+        )
 
     def _compared(self, sign: str) -> str:
-        """SQL for the compared items whose share of right runs is `=` or `<>` on the two sides."""
+        """SQL for the compared items whose share of right runs is `=` or `<>` in the two logs."""
         return f"""SELECT b.task AS task, b.key AS key, coalesce(b.k, a.k) AS k,
                           b.correct / b.runs AS before, a.correct / a.runs AS after
-                   FROM {self._joined()}
+                   FROM s0_items b JOIN s1_items a ON b.task = a.task AND b.key = a.key
                    WHERE b.runs > 0 AND a.runs > 0
                          AND b.correct / b.runs {sign} a.correct / a.runs"""
-
-    def _flipped(self) -> str:
-        """SQL for the keys of the items whose outcome changed."""
-        return self._compared("<>")
 
     def flips(self) -> Iterable[pa.RecordBatch]:
         """Stream the items whose outcome changed, with both answers."""
@@ -354,21 +348,23 @@ class Engine(Logs):
     def _list_flips(self) -> None:
         """Make the list of flips, at once and in DuckDB's own memory, so that damage shows here."""
         columns = ("item", "item_ref", "status", "target", "answer", "response", "prompt")
+        fields = ", ".join(f"'{name}': {name}" for name in columns)
         order = "(repeat, item_ref, score, answer, response, prompt)"  # whatever the order of rows
-        shown = f"""arg_min({{{", ".join(f"'{name}': {name}" for name in columns)}}}, {order})
-                    FILTER ((score >= {self.threshold!r}) = shows) AS shown"""
-        self._keep("flipped", self._flipped())
-        sides = {
-            side: f"""SELECT task, key, unnest(shown) FROM (SELECT task, key, {shown} FROM (
-                      SELECT r.*, f.before {sign} f.after AS shows
-                      FROM ({self._rows(side, "item, status, target, answer, response, prompt,")}) r
-                      JOIN flipped f USING (task, key)) GROUP BY task, key)"""
-            for side, sign in (("before", ">"), ("after", "<"))
-        }
+        self._keep("flipped", self._compared("<>"))
+        for side, right in (("s0", "f.before > f.after"), ("s1", "f.before < f.after")):
+            self._define(
+                f"{side}_shown",
+                f"""WITH shown AS (
+                        SELECT s.task AS task, s.key AS key, arg_min({{{fields}}}, {order})
+                               FILTER ((score >= {self.threshold!r}) = ({right})) AS shown
+                        FROM {side}_scores s JOIN flipped f USING (task, key)
+                        GROUP BY s.task, s.key)
+                    SELECT task, key, unnest(shown) FROM shown""",
+            )
         self._keep(
             "listed",
             f"""SELECT f.task AS task, f.key AS key,
-                       {_SHOWN_ITEM.format("b")} AS item,
+                       {SHOWN_ITEM.format("b")} AS item,
                        b.item_ref AS item_ref, f.k AS k,
                        if(f.before > f.after, 'forgotten', 'gained') AS transition,
                        f.before AS before, f.after AS after, b.target AS target,
@@ -376,38 +372,43 @@ class Engine(Logs):
                        b.status AS status_before, a.status AS status_after,
                        b.prompt AS prompt_before, a.prompt AS prompt_after,
                        b.response AS response_before, a.response AS response_after
-                FROM flipped f JOIN ({sides["before"]}) b USING (task, key)
-                     JOIN ({sides["after"]}) a USING (task, key)""",
+                FROM flipped f JOIN s0_shown b USING (task, key)
+                     JOIN s1_shown a USING (task, key)""",
         )
 
     def churn(self) -> dict[str, int] | None:
-        """Items by task that are wrong in every run on both sides, with no answer in common.
+        """Items by task that are wrong in every run of both logs, with no answer in common.
 
-        None where the logs hold no answers. What is grouped are hashes: no text is moved.
+        None where the logs hold no answers. Only hashes are grouped: no text is moved.
         """
-        sides = [
-            f"""SELECT task, key, list(DISTINCT hash(said)) AS said
-                FROM (SELECT *, coalesce(nullif(trim(answer), ''), trim(response)) AS said
-                      FROM ({self._rows(side, "answer, response,")}))
-                GROUP BY task, key
-                HAVING max(score) < {self.threshold!r} AND count(said) = count(*)"""
-            for side in ("before", "after")
-        ]
+        for side in self.sides:
+            self._define(
+                f"{side}_wrong",
+                f"""WITH answers AS (
+                        SELECT task, key, score,
+                               coalesce(nullif(trim(answer), ''), trim(response)) AS said
+                        FROM {side}_scores)
+                    SELECT task, key, list(DISTINCT hash(said)) AS said
+                    FROM answers GROUP BY task, key
+                    HAVING max(score) < {self.threshold!r} AND count(said) = count(*)""",
+            )
         rows = self._query(
             f"""SELECT task, count(*) FILTER (NOT {self.overlap}(b.said, a.said))
-                FROM ({sides[0]}) b JOIN ({sides[1]}) a USING (task, key) GROUP BY task"""
+                FROM s0_wrong b JOIN s1_wrong a USING (task, key) GROUP BY task"""
         )
         return dict(rows) or None
 
     def unchanged(self) -> Iterable[pa.RecordBatch]:
         """Stream the compared items whose outcome stayed the same, without their text."""
-        refs = f"""SELECT task, key, min(item) AS item, min(item_ref) AS item_ref
-                   FROM ({self._rows("before", "item,")}) GROUP BY task, key"""
         return self._stream(
-            f"""SELECT s.task AS task, {_SHOWN_ITEM.format("r")} AS item, r.item_ref AS item_ref,
+            f"""WITH same AS ({self._compared("=")}),
+                named AS (
+                    SELECT task, key, min(item) AS item, min(item_ref) AS item_ref
+                    FROM s0_scores GROUP BY task, key)
+                SELECT s.task AS task, {SHOWN_ITEM.format("n")} AS item, n.item_ref AS item_ref,
                        s.k AS k, if(s.before > 0, 'retained', 'never') AS transition,
                        s.before AS before, s.after AS after
-                FROM ({self._compared("=")}) s JOIN ({refs}) r USING (task, key)""",
+                FROM same s JOIN named n USING (task, key)""",
             _BATCH,
         )
 
@@ -415,14 +416,10 @@ class Engine(Logs):
 def _as_arrays(scored: list[_Pattern]) -> Patterns:
     names, options, *counts = zip(*(each[:8] for each in scored), strict=True)
     soft = np.array([each.soft for each in scored], dtype=np.float64)
-    soft[:, 1:] /= SCALE
-    columns: list[NDArray[Any]] = [
-        np.array(names),
-        np.array([np.inf if k is None else k for k in options]),
-        *(np.array(column, dtype=np.float64) for column in counts),
-        soft,
-    ]
-    return Patterns(*columns)
+    soft[:, 1:] /= _SCALE
+    k = np.array([np.inf if k is None else k for k in options])
+    columns = [np.array(column, dtype=np.float64) for column in counts]
+    return Patterns._make((np.array(names), k, *columns, soft))
 
 
 def _nothing_in_common(coverage: Coverage) -> str:

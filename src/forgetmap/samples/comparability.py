@@ -1,8 +1,8 @@
-"""Can two runs be compared? Settings in which they differ, and signs that one was not run."""
+"""Can two runs be compared? What they share, settings that differ, signs that one was not run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from forgetmap.base.model import Frozen
 
@@ -10,6 +10,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forgetmap.samples.table import Samples
+
+
+Identity = Literal["content", "index"]
+
+
+class Coverage(Frozen):
+    """What was and was not compared; nothing is dropped in silence."""
+
+    items_before: int = 0
+    items_after: int = 0
+    matched: int = 0
+    only_before: int = 0
+    only_after: int = 0
+    conflicts: int = 0
+    unscored: int = 0
+    duplicates: int = 0
+    identity: Identity = "content"
 
 
 class Confound(Frozen):

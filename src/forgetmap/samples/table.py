@@ -190,8 +190,8 @@ class Samples:
             return int(self.data.num_rows)
         return int(pq.read_metadata(self.data).num_rows)
 
-    def null_count(self, column: str) -> int:
-        """Nulls of a column in the whole table, from the file's footer; -1 where it is silent."""
+    def null_count(self, column: str) -> int | None:
+        """Nulls of a column in the whole table, from the file's footer; None where it is silent."""
         if isinstance(self.data, pa.Table):
             return int(self.data[column].null_count)
         footer = pq.read_metadata(self.data)
@@ -201,7 +201,7 @@ class Samples:
             for group in range(footer.num_row_groups)
         ]
         if not all(statistics is not None and statistics.has_null_count for statistics in found):
-            return -1
+            return None
         return sum(int(statistics.null_count) for statistics in found)
 
     @cached_property

@@ -341,8 +341,8 @@ class _Page:
         )
         if not len(numbers):
             return
-        engine = self.builder.outcomes.engine
-        names, texts = engine.item_names(numbers), engine.item_texts(numbers)
+        logs = self.builder.outcomes.logs
+        names, texts = logs.item_names(numbers), logs.item_texts(numbers)
         for item in numbers.tolist():
             states = ["?" if s < 0 else str(s) for s in self.builder.states[:, item].tolist()]
             name, said = names[item], texts.get(item, {})
