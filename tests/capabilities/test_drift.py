@@ -573,3 +573,37 @@ def test_20_000_items_and_10_000_draws_in_under_30_seconds(tmp_path):
     result = drift(*paths, manifest=manifest(*metrics), draws=10_000)
     assert time.perf_counter() - start < 30
     assert len(result.metrics) == 60
+
+
+# --- what was compared ----------------------------------------------------------------------------
+
+
+def test_every_item_is_accounted_for():
+    before, after = scores([1.0] * 30), scores([1.0] * 30)
+    after[0]["item"] = 1000  # the same id, other content
+    after[1] |= {"item": 1001, "item_ref": "new"}
+    after[2]["score"] = None
+    before.append(before[3] | {"score": 0.5})
+    result = compare(before, after)
+    coverage = result.coverage
+    assert (coverage.items_before, coverage.items_after, coverage.matched) == (30, 30, 27)
+    assert (coverage.conflicts, coverage.only_before, coverage.only_after) == (1, 1, 1)
+    assert (coverage.unscored, coverage.duplicates, coverage.identity) == (1, 1, "content")
+    assert "same id, different content, not paired: t#0" in result.warnings
+    both = coverage.matched + coverage.unscored
+    assert coverage.items_before == both + coverage.only_before + coverage.conflicts
+
+
+def test_a_task_without_content_on_one_side_is_paired_by_id():
+    before, after = scores([1.0] * 30), scores([0.0] * 30)
+    for row in after:
+        row["item"] = None
+    result = compare(before, after)
+    assert result.coverage.identity == "index"
+    assert result.metrics[0].n == 30
+
+
+def test_results_of_earlier_versions_have_no_coverage():
+    stored = json.loads(compare(scores(BEFORE), scores(AFTER)).to_json())
+    del stored["coverage"]
+    assert Drift.from_json(json.dumps(stored)).coverage is None

@@ -138,7 +138,8 @@ def compare_scores(
         )
     parts = {key: part for key, cell in cells.items() if (part := _part(cell))}
     capabilities, wholes = capability_drifts(known, cells.keys(), parts, margin)
-    before, after = scores.samples
+    before, after = scores.samples.values()
+    coverage, conflicts = scores.coverage()
     ignored = sorted(f"{task} {metric}" for task, metric in found.keys() - known.metrics.keys())
     return Drift(
         before=before.model or ", ".join(before.models),
@@ -149,8 +150,10 @@ def compare_scores(
         ),
         warnings=[
             *_warnings(before, after),
+            *([f"same id, different content, not paired: {some(conflicts)}"] if conflicts else []),
             *([f"not in the manifest, not compared: {some(ignored)}"] if ignored else []),
         ],
+        coverage=coverage,
         groups=group_drifts(known, wholes, margin),
         capabilities=capabilities,
         metrics=[cell.result for cell in cells.values()],

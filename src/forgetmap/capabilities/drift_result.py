@@ -13,7 +13,7 @@ from forgetmap.base.model import parse_result
 from forgetmap.base.version import __version__
 from forgetmap.base.words import percent, spreadsheet_safe
 from forgetmap.capabilities.manifest import Direction
-from forgetmap.samples.comparability import Confound
+from forgetmap.samples.comparability import Confound, Coverage
 from forgetmap.stats.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -163,6 +163,8 @@ class Drift(_Model):
     settings: DriftSettings
     confounds: list[Confound]
     warnings: list[str] = Field(default_factory=list)
+    coverage: Coverage | None = None
+    """What was and was not compared; None in results of earlier versions."""
     groups: list[GroupDrift]
     capabilities: list[CapabilityDrift]
     metrics: list[MetricDrift]

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import duckdb
 import numpy as np
 
+from forgetmap.base.database import connect
 from forgetmap.base.errors import InputError
 from forgetmap.map.result import Compat, PublishedRow
 from forgetmap.map.task_maps import IGNORED, TaskMap
@@ -107,7 +107,7 @@ def _count(
 ) -> tuple[dict[tuple[str, int], tuple[float, ...]], list[str]]:
     """Count transitions per task and seed, rows paired by their rank in prompt order."""
     columns = ["task", "repeat", "metric", "score", "prompt"]
-    with duckdb.connect() as connection:
+    with connect() as connection:
         for side, samples in (("before", before), ("after", after)):
             connection.register(f"{side}_stream", samples.to_reader(columns))
             connection.execute(f"CREATE TABLE {side} AS SELECT * FROM {side}_stream")

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from forgetmap.samples.comparability import Identity
     from forgetmap.samples.table import Samples
 
-Chosen = dict[str, str]
-"""Task -> metric."""
+Chosen = set[tuple[str, str]]
+"""Tasks, each with a metric that is compared."""
 
 CLUSTER_BUCKETS = 200
 """Clusters beyond this many are lumped together: variance stays honest, cost stays bounded."""
@@ -145,7 +145,7 @@ class Logs:
 
     def _held(self, side: str) -> list[Stock]:
         """What one log holds of its tasks in the chosen metrics."""
-        return [self.stock[side][key] for key in self.chosen[side].items()]
+        return [self.stock[side][key] for key in self.chosen[side]]
 
     def _count(self, what: str, *sides: str) -> int:
         return sum(getattr(held, what) for side in sides for held in self._held(side))
@@ -153,7 +153,7 @@ class Logs:
     @property
     def tasks(self) -> set[str]:
         """The tasks that are compared."""
-        return set().union(*self.chosen.values())
+        return {task for chosen in self.chosen.values() for task, _ in chosen}
 
     @property
     def _soft(self) -> bool:
@@ -173,7 +173,7 @@ class Logs:
             raise InputError(f"the logs have no task in common ({self._listed_tasks()})")
         if isinstance(asked, dict) and (unknown := asked.keys() - set(common)):
             raise InputError(f"no task {some(unknown)} in both logs; they share {some(common)}")
-        chosen: dict[str, Chosen] = {side: {} for side in self.sides}
+        chosen: dict[str, Chosen] = {side: set() for side in self.sides}
         for task in common:
             holders, wanted = held[task], asked_metric(asked, task)
             shared = set.intersection(*holders.values())
@@ -181,7 +181,7 @@ class Logs:
                 self.warnings.append(self._left_out(task, holders, wanted))
                 continue
             for side, metrics in holders.items():
-                chosen[side][task] = wanted or choose_metric(task, shared or metrics)
+                chosen[side].add((task, wanted or choose_metric(task, shared or metrics)))
         if not any(chosen.values()):
             raise InputError("no task has a metric in common: " + "; ".join(self.warnings))
         return chosen
@@ -209,7 +209,7 @@ class Logs:
 
     def metric_names(self, before: str, after: str) -> dict[str, str]:
         """The metric of each task that two sides share; both where they differ."""
-        ours, theirs = self.chosen[before], self.chosen[after]
+        ours, theirs = dict(self.chosen[before]), dict(self.chosen[after])
         return {
             task: ours[task] if ours[task] == theirs[task] else f"{ours[task]} / {theirs[task]}"
             for task in sorted(ours.keys() & theirs.keys())
@@ -229,10 +229,10 @@ class Logs:
 
     def _contents(self, task: str) -> list[int]:
         return [
-            held.with_content
-            for side in self.sides
-            for (name, _), held in self.stock[side].items()
-            if name == task and task in self.chosen[side]
+            self.stock[side][name, metric].with_content
+            for side, chosen in self.chosen.items()
+            for name, metric in chosen
+            if name == task
         ]
 
     def _tasks_by_wording(self) -> set[str]:
@@ -244,7 +244,7 @@ class Logs:
                     HAVING count(wording) = count(*) AND count(DISTINCT wording)
                            = count(DISTINCT coalesce(item, {self.hashed_reference}))"""
             )
-            tasks -= chosen.keys() - {task for (task,) in told_apart}
+            tasks -= {task for task, _ in chosen} - {task for (task,) in told_apart}
         if tasks:
             self.warnings.append("logs of two harnesses: items are paired by their words")
         return tasks
@@ -281,10 +281,10 @@ class Logs:
 
     def _where(self, side: str) -> str:
         """Keep to the chosen task and metric; nothing to do where a log holds nothing else."""
-        pairs = self.chosen[side].items()
-        if self.stock[side].keys() == set(pairs):
+        chosen = self.chosen[side]
+        if self.stock[side].keys() == chosen:
             return ""
-        listed = ", ".join(f"({quoted(task, metric)})" for task, metric in pairs)
+        listed = ", ".join(f"({quoted(*key)})" for key in sorted(chosen))
         return f"WHERE (task, metric) IN ({listed})"
 
     # --- items that cannot be paired -----------------------------------------------------------

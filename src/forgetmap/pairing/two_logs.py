@@ -221,7 +221,7 @@ class PairedLogs(Logs):
 
     def _shared_tasks(self, before: str, after: str) -> str:
         """SQL that keeps to the tasks of both sides; empty where they have the same."""
-        ours, theirs = self.chosen[before].keys(), self.chosen[after].keys()
+        ours, theirs = ({task for task, _ in self.chosen[side]} for side in (before, after))
         if ours == theirs:
             return ""
         return f"WHERE coalesce(b.task, a.task) IN ({quoted(*sorted(ours & theirs))})"
@@ -285,10 +285,9 @@ class PairedLogs(Logs):
         if self.across:  # each harness hashes prompts in its own way
             return []
         reworded = []
-        for task in sorted(self.chosen[before].keys() & self.chosen[after].keys()):
-            ours, theirs = (
-                self.stock[side][task, self.chosen[side][task]] for side in (before, after)
-            )
+        metrics = {side: dict(self.chosen[side]) for side in (before, after)}
+        for task in sorted(metrics[before].keys() & metrics[after].keys()):
+            ours, theirs = (self.stock[side][task, metrics[side][task]] for side in (before, after))
             if ours.with_prompt and theirs.with_prompt and ours.prompts != theirs.prompts:
                 reworded.append(task)
         return reworded

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 from pydantic import BaseModel
 
-from forgetmap.base.database import query
+from forgetmap.base.database import connect, query
 from forgetmap.readers.registry import read
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def show(
     samples = read(path, how)
     if model is not None:
         samples = samples.only(model)
-    with duckdb.connect() as connection:
+    with connect() as connection:
         connection.register("stream", samples.to_reader(_COLUMNS))
         rows = query(
             connection,
