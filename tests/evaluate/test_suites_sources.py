@@ -140,13 +140,13 @@ def test_a_yaml_file_says_how_to_ask(tmp_path):
     ("old", "new", "message"),
     [
         ("examples: 1", "examples: 3", "3 examples leave none of its 3 questions"),
-        ("examples: 1", "examples: -1", r"tasks.0.examples: input should be greater"),
+        ("examples: 1", "examples: -1", r"tasks.0.examples: Input should be greater"),
         ("contains", "vibes", "unknown extraction 'vibes'"),
         ("Q: {question}", "Q: question", "its prompt lacks {question}"),
-        ("instruction", "instructions", r"tasks.0.instructions: extra inputs are not permitted"),
+        ("instruction", "instructions", "unknown key 'instructions'; did you mean 'instruction'"),
         ("tasks:", "tasks: [", "not YAML"),
         ("capitals.jsonl", "no.jsonl", r"no.jsonl: is not a plain file"),
-        ("max_tokens: 8", "max_tokens: many", r"tasks.0.max_tokens: input should be a valid int"),
+        ("max_tokens: 8", "max_tokens: many", r"tasks.0.max_tokens: Input should be a valid int"),
     ],
 )
 def test_a_bad_yaml_file_is_one_line(tmp_path, old, new, message):

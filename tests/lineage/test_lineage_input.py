@@ -56,7 +56,7 @@ HEAD = "checkpoints:\n  base: {log: base.jsonl}\n"
          (":3:", "sft, rl form a cycle")),
         ("checkpoints:\n  a: {log: base.jsonl, parents: a}\n  b: {log: sft.jsonl}\n",
          (":2:", "cycle")),
-        (HEAD + "  base: {log: sft.jsonl}\n", (":3:", "'base' stands twice")),
+        (HEAD + "  base: {log: sft.jsonl}\n", (":3:", "'base' occurs twice")),
         (HEAD + "  sft: {log: sft.jsonl, parents: base, steps: many}\n", (":3:", "steps", "numb")),
         (HEAD + "  sft: {log: sft.jsonl, parents: base, steps: .inf}\n", (":3:", "steps", "fini")),
         (HEAD + "  sft: {parents: base}\n", (":3:", "log", "required")),

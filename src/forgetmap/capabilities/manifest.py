@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import importlib
 from functools import cache, cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from forgetmap.answers.items import Item
+from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import read_small
 from forgetmap.base.words import brief, nearest
-from forgetmap.base.yaml import line_of
 from forgetmap.capabilities import robustness, scorers
 from forgetmap.capabilities.judge_prompts import JUDGEMENTS
 
@@ -33,9 +30,6 @@ if TYPE_CHECKING:
 BUILT_IN = ("captrack", "open-suite")
 ROBUSTNESS = "robustness"
 """The scorer that pairs an item with its rephrasings; it works on what others scored."""
-_MAX_BYTES = 4 * 2**20
-_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The quick one, where PyYAML was built with it; both build plain values only."""
 _FIELDS = tuple(Item.__slots__)
 
 Direction = Literal["up", "down", "two-sided"]
@@ -123,11 +117,7 @@ class Manifest(_Model):
             raise InputError(
                 f"--manifest {source}: no such file, and not built in ({', '.join(BUILT_IN)})"
             )
-        content = read_small(path, _MAX_BYTES, "a manifest")
-        try:
-            return _parse(str(path), content.decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}: is not UTF-8 ({error.reason})") from error
+        return _checked(yaml.read(path, "a manifest"))
 
     @cached_property
     def metrics(self) -> dict[tuple[str, str], Metric]:
@@ -175,8 +165,7 @@ class Manifest(_Model):
 
 @cache
 def _built_in(name: str) -> Manifest:
-    data = files("forgetmap.capabilities").joinpath(f"data/{name}.yaml")
-    return _parse(name, data.read_text(encoding="utf-8"))
+    return _checked(yaml.packaged("forgetmap.capabilities", f"data/{name}.yaml"))
 
 
 def load_scorer(name: str) -> tuple[Scorer, int]:
@@ -196,46 +185,12 @@ def load_scorer(name: str) -> tuple[Scorer, int]:
     return scorer, int(getattr(module, "VERSION", 0))
 
 
-class _NameError(ValueError):
-    """A name that means nothing, and where it stands."""
-
-    def __init__(self, where: tuple[str | int, ...], text: str) -> None:
-        super().__init__(text)
-        self.where = where
-
-
-def _parse(source: str, text: str) -> Manifest:
-    try:
-        manifest = Manifest.model_validate(yaml.load(text, Loader=_Loader))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = first["loc"]
-        place = ".".join(str(part) for part in where) or "the top"
-        hint = ""
-        if first["type"] == "extra_forbidden":
-            hint = nearest(str(where[-1]), _known_keys(where))
-        line = line_of(yaml.compose(text, Loader=_Loader), where)
-        raise InputError(f"{source}:{line}: at {place}, {first['msg']}{hint}") from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        reason = " ".join(str(error).split())[:160]
-        raise InputError(f"{source}: is not a YAML manifest ({reason})") from error
-    try:
+def _checked(document: yaml.Document) -> Manifest:
+    with document.faults(Manifest):
+        manifest = Manifest.model_validate(document.content)
         extended = _extended(manifest)
         _check(extended, manifest)
-    except _NameError as error:
-        raise InputError(
-            f"{source}:{line_of(yaml.compose(text, Loader=_Loader), error.where)}: {error}"
-        ) from error
-    return extended
-
-
-def _known_keys(where: Sequence[str | int]) -> Iterable[str]:
-    """The keys allowed beside an unknown one."""
-    models: dict[object, type[_Model]] = {
-        "capabilities": Capability, "metrics": Metric, "tasks": Task,
-    }  # fmt: skip
-    inside = [models[part] for part in where[:-1] if part in models]
-    return (inside[-1] if inside else Manifest).model_fields
+        return extended
 
 
 def _extended(manifest: Manifest) -> Manifest:
@@ -244,7 +199,7 @@ def _extended(manifest: Manifest) -> Manifest:
         return manifest
     if manifest.extends not in BUILT_IN:
         text = f"extends: unknown manifest {manifest.extends!r}"
-        raise _NameError(("extends",), text + nearest(manifest.extends, BUILT_IN))
+        raise yaml.MisplacedError(("extends",), text + nearest(manifest.extends, BUILT_IN))
     base = Manifest.load(manifest.extends)
     capabilities = {capability.code: capability for capability in base.capabilities}
     for added in manifest.capabilities:
@@ -270,17 +225,19 @@ def _check(whole: Manifest, own: Manifest) -> None:
     for index, capability in enumerate(own.capabilities):
         place = ("capabilities", index)
         if codes.index(capability.code) < index:
-            raise _NameError((*place, "code"), f"capability {capability.code!r} stands twice")
+            raise yaml.MisplacedError(
+                (*place, "code"), f"capability {capability.code!r} occurs twice"
+            )
         group = capability.group or groups[capability.code]
         if group not in whole.groups:
             text = f"capability {capability.code}: unknown group {group!r}"
-            raise _NameError((*place, "group"), text + nearest(group, whole.groups))
+            raise yaml.MisplacedError((*place, "group"), text + nearest(group, whole.groups))
         for number, metric in enumerate(capability.metrics):
             _check_metric(metric, (*place, "metrics", number), whole, scorers.SCORERS)
     for capability in whole.capabilities:
         directions = {metric.direction == "two-sided" for metric in capability.primary}
         if len(directions) > 1:
-            raise _NameError(
+            raise yaml.MisplacedError(
                 ("capabilities", codes.index(capability.code), "metrics"),
                 f"capability {capability.code} mixes two-sided primary metrics with others; their "
                 "mean would mean nothing, split it",
@@ -290,7 +247,7 @@ def _check(whole: Manifest, own: Manifest) -> None:
             if wanted is not None and wanted not in whole.task_names:
                 where = ("tasks", name) if field == name else ("tasks", name, field)
                 text = f"no metric uses the task {wanted!r}"
-                raise _NameError(where, text + nearest(wanted, whole.task_names))
+                raise yaml.MisplacedError(where, text + nearest(wanted, whole.task_names))
 
 
 def _check_metric(
@@ -299,7 +256,7 @@ def _check_metric(
     for field in metric.needs:
         if field.partition(".")[0] not in _FIELDS:
             text = f"an item has no field {field!r}"
-            raise _NameError((*place, "needs"), text + nearest(field, _FIELDS))
+            raise yaml.MisplacedError((*place, "needs"), text + nearest(field, _FIELDS))
     key = metric.task, metric.metric
     same = [
         one
@@ -308,23 +265,23 @@ def _check_metric(
         if key == (one.task, one.metric)
     ]
     if len(same) > 1:
-        text = f"{metric.task} {metric.metric} stands twice; a metric belongs to one capability"
-        raise _NameError((*place, "metric"), text)
+        text = f"{metric.task} {metric.metric} occurs twice; a metric belongs to one capability"
+        raise yaml.MisplacedError((*place, "metric"), text)
     low, high = metric.range
     if low is not None and high is not None and not low < high:
-        raise _NameError((*place, "range"), f"the range [{low:g}, {high:g}] is empty")
+        raise yaml.MisplacedError((*place, "range"), f"the range [{low:g}, {high:g}] is empty")
     if ":" in metric.scorer:
         return
     names = list(JUDGEMENTS) if metric.by == "judge" else [*known, ROBUSTNESS]
     if metric.scorer not in names:
         text = f"unknown scorer {metric.scorer!r}"
-        raise _NameError((*place, "scorer"), text + nearest(metric.scorer, names))
+        raise yaml.MisplacedError((*place, "scorer"), text + nearest(metric.scorer, names))
     if metric.scorer == ROBUSTNESS:
         _check_compared(metric, place, whole)
     offered = _offered(metric)
     if metric.metric not in offered:
         text = f"the scorer {metric.scorer} has no metric {metric.metric!r}"
-        raise _NameError((*place, "metric"), text + nearest(metric.metric, offered))
+        raise yaml.MisplacedError((*place, "metric"), text + nearest(metric.metric, offered))
 
 
 def _check_compared(metric: Metric, place: tuple[str | int, ...], whole: Manifest) -> None:
@@ -333,7 +290,7 @@ def _check_compared(metric: Metric, place: tuple[str | int, ...], whole: Manifes
     except KeyError as error:
         task, name = error.args[0]
         text = f"robustness compares {task} {name}, which is not in the manifest"
-        raise _NameError((*place, "task"), text) from error
+        raise yaml.MisplacedError((*place, "task"), text) from error
 
 
 def _offered(metric: Metric) -> Sequence[str]:

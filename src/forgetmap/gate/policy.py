@@ -6,16 +6,16 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from yaml import safe_dump
 
+from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import read_small
-from forgetmap.base.words import brief, nearest
+from forgetmap.base.words import nearest
 from forgetmap.map.causes import CAUSES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from forgetmap.map.result import Cell, ForgettingMap
 
@@ -194,23 +194,11 @@ class Policy(_Strict):
     @classmethod
     def load(cls, path: str | Path) -> Policy:
         """Read a policy file; what is wrong with it is said with its line."""
-        path = Path(path)
-        raw = read_small(path, _MOST_BYTES, "a gate policy")
-        try:
-            text = raw.decode("utf-8-sig")
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
-            _refuse_tricks(path, node)
-            content = yaml.safe_load(text)
-        except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{path}{_mark(error)}: is not YAML ({brief(error)})") from error
-        if not isinstance(content, dict):
+        document = yaml.read(path, "a gate policy")
+        if not isinstance(document.content, dict):
             raise InputError(f"{path}:1: a policy is made of keys such as alpha and limits")
-        try:
-            return cls.model_validate(content)
-        except ValidationError as error:
-            raise InputError(_explained(path, node, error)) from error
+        with document.faults(cls):
+            return cls.model_validate(document.content)
 
 
 def write_policy(result: ForgettingMap) -> str:
@@ -223,7 +211,7 @@ def write_policy(result: ForgettingMap) -> str:
     Example:
         >>> import forgetmap
         >>> text = write_policy(forgetmap.demo())
-        >>> Policy.model_validate(yaml.safe_load(text)).limits[0].where
+        >>> Policy.model_validate(yaml.parse("gate.yaml", text).content).limits[0].where
         'total'
     """
     cell, margin = result.total, result.settings.margin
@@ -291,92 +279,9 @@ def _group_limits(
 
 def _flow(value: object) -> str:
     """A value as YAML on one line, quoted where its text asks for that."""
-    return yaml.safe_dump(value, default_flow_style=True, width=1_000_000, sort_keys=False).strip()
+    return safe_dump(value, default_flow_style=True, width=1_000_000, sort_keys=False).strip()
 
 
 def _up(share: float) -> float:
     """The next half percent, which people can read."""
     return min(1.0, math.ceil(share * 200 - 1e-9) / 200)
-
-
-# --- where in the file ----------------------------------------------------------------------------
-
-
-def _refuse_tricks(path: Path, node: yaml.Node | None) -> None:
-    """Refuse a key that stands twice, of which YAML would drop one in silence, and aliases."""
-    seen: set[int] = set()
-    for mapping in _nodes(node):
-        if id(mapping) in seen:
-            raise InputError(f"{path}:{_line(mapping)}: YAML aliases are not used in a policy")
-        seen.add(id(mapping))
-        if isinstance(mapping, yaml.MappingNode):
-            names = [key.value for key, _ in mapping.value]
-            for key, _ in mapping.value:
-                if not isinstance(key, yaml.ScalarNode):
-                    raise InputError(f"{path}:{_line(key)}: a key must be a word")
-                if names.count(key.value) > 1:
-                    raise InputError(f"{path}:{_line(key)}: {key.value!r:.60} stands twice")
-
-
-def _nodes(node: yaml.Node | None) -> Iterator[yaml.Node]:
-    todo = [node] if node is not None else []
-    limit = _MOST_BYTES
-    while todo and limit:  # an alias can make a loop
-        limit -= 1
-        found = todo.pop()
-        if isinstance(found, yaml.CollectionNode):
-            yield found
-        if isinstance(found, yaml.MappingNode):
-            todo += [value for _, value in found.value]
-        elif isinstance(found, yaml.SequenceNode):
-            todo += found.value
-
-
-def _explained(path: Path, node: yaml.Node | None, error: ValidationError) -> str:
-    """The first fault in one line: the file, the line, what is wrong, what may have been meant."""
-    faults = error.errors()
-    typos = [fault for fault in faults if fault["type"] == "extra_forbidden"]
-    first = (typos or faults)[0]  # a typo is also why a key is missing
-    place, key = _find(node, first["loc"])
-    where = f"{path}:{place}"
-    name = ".".join(str(part) for part in first["loc"])
-    if typos:
-        known = tuple(_model_at(first["loc"]).model_fields)
-        return f"{where}: unknown key {key!r:.60}{nearest(key, known)}"
-    told = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {name or 'the policy'}: {told}"
-
-
-def _find(node: yaml.Node | None, loc: tuple[int | str, ...]) -> tuple[int, str]:
-    """The line of a place in the file, and the last key on the way to it."""
-    line, key = _line(node), ""
-    for part in loc:
-        if isinstance(node, yaml.MappingNode):
-            pair = next((pair for pair in node.value if pair[0].value == str(part)), None)
-            if pair is None:
-                break
-            line, key, node = _line(pair[0]), str(part), pair[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-            if part >= len(node.value):
-                break
-            node = node.value[part]
-            line = _line(node)
-    return line, key
-
-
-def _model_at(loc: tuple[int | str, ...]) -> type[BaseModel]:
-    inner: dict[str, type[BaseModel]] = {
-        "limits": Limit,
-        "capabilities": CapabilityLimit,
-        "require": Require,
-    }
-    return inner.get(str(loc[0]), Policy) if len(loc) > 1 else Policy
-
-
-def _line(node: yaml.Node | None) -> int:
-    return 1 if node is None else int(node.start_mark.line) + 1
-
-
-def _mark(error: Exception) -> str:
-    found: Any = getattr(error, "problem_mark", None)
-    return f":{found.line + 1}" if found is not None else ""

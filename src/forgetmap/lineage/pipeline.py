@@ -10,13 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import read_small
 from forgetmap.base.words import nearest
-from forgetmap.base.yaml import line_of
 
 if TYPE_CHECKING:
     Place = tuple[str | int, ...]
@@ -82,19 +80,18 @@ class Pipeline(BaseModel):
         pipeline = cls(checkpoints=checkpoints)
         try:
             _check_graph(pipeline)
-        except _PlacedError as error:
+        except yaml.MisplacedError as error:
             raise InputError(str(error)) from error
         return pipeline
 
     @classmethod
     def load(cls, path: str | Path) -> Pipeline:
         """Load a pipeline file; paths in it start at its folder."""
-        path = Path(path)
-        content = read_small(path, _MAX_BYTES, "a pipeline")
-        try:
-            return _parse(path, content.decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}: is not UTF-8 ({error.reason})") from error
+        document = yaml.read(path, "a pipeline")
+        with document.faults(cls):
+            pipeline = cls.model_validate(document.content)
+            _check_graph(pipeline)
+            return _located(Path(path), pipeline)
 
     @cached_property
     def root(self) -> str:
@@ -169,78 +166,29 @@ def from_run(folder: str | Path) -> Pipeline:
     return Pipeline.of(checkpoints)
 
 
-class _PlacedError(ValueError):
-    """A fault, and where in the file it stands."""
-
-    def __init__(self, place: Place, text: str) -> None:
-        super().__init__(text)
-        self.place = place
-
-
-def _parse(path: Path, text: str) -> Pipeline:
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        _refuse_duplicates(path, node)
-        content = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        reason = getattr(error, "problem", None) or " ".join(str(error).split())[:120]
-        raise InputError(f"{path}{line}: is not YAML ({reason})") from error
-    try:
-        pipeline = Pipeline.model_validate(content)
-        _check_graph(pipeline)
-        return _located(path, pipeline)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = tuple(first["loc"])
-        where = ".".join(str(part) for part in place) or "the top"
-        hint = ""
-        if first["type"] == "extra_forbidden":
-            known = Checkpoint if place[0] == "checkpoints" else Pipeline
-            hint = nearest(str(place[-1]), known.model_fields)
-        reason = f"at {where}, {first['msg']}{hint}"
-        raise InputError(f"{path}:{line_of(node, place)}: {reason}") from error
-    except _PlacedError as error:
-        raise InputError(f"{path}:{line_of(node, error.place)}: {error}") from error
-
-
-def _refuse_duplicates(path: Path, node: yaml.Node | None) -> None:
-    """A key that stands twice would silently win over the first."""
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    line = key.start_mark.line + 1
-                    raise InputError(f"{path}:{line}: {key.value!r} stands twice; name it once")
-                seen.add(key.value)
-            _refuse_duplicates(path, value)
-
-
 def _check_graph(pipeline: Pipeline) -> None:
     checkpoints = pipeline.checkpoints
     for name, found in checkpoints.items():
         if not name.strip() or len(name) > _LONGEST_NAME:
             text = f"a checkpoint's name must have 1 to {_LONGEST_NAME} characters"
-            raise _PlacedError(("checkpoints", name), text)
+            raise yaml.MisplacedError(("checkpoints", name), text)
         for number, parent in enumerate(found.parents):
             place = ("checkpoints", name, "parents", number)
             if parent not in checkpoints:
                 text = f"checkpoint {name} has the unknown parent {parent!r}"
-                raise _PlacedError(place, text + nearest(parent, checkpoints))
+                raise yaml.MisplacedError(place, text + nearest(parent, checkpoints))
             if parent in found.parents[:number]:
-                raise _PlacedError(place, f"checkpoint {name} names its parent {parent} twice")
+                raise yaml.MisplacedError(
+                    place, f"checkpoint {name} names its parent {parent} twice"
+                )
     roots = [name for name, found in checkpoints.items() if not found.parents]
     ordered = set(_ordered(checkpoints))
     if cyclic := [name for name in checkpoints if name not in ordered]:
         text = f"the parents of {', '.join(cyclic[:5])} form a cycle; a checkpoint cannot come "
-        raise _PlacedError(("checkpoints", cyclic[0], "parents"), text + "from itself")
+        raise yaml.MisplacedError(("checkpoints", cyclic[0], "parents"), text + "from itself")
     if len(roots) != 1:
         text = f"{', '.join(roots[:5])} have no parents; exactly one checkpoint must be the root"
-        raise _PlacedError(("checkpoints", roots[1]), text)
+        raise yaml.MisplacedError(("checkpoints", roots[1]), text)
 
 
 def _ordered(checkpoints: dict[str, Checkpoint]) -> list[str]:
@@ -260,7 +208,7 @@ def _located(path: Path, pipeline: Pipeline) -> Pipeline:
         log = path.parent / found.log
         if not log.exists():
             text = f"checkpoint {name}: the log {log} is not there; paths start at {path.parent}/"
-            raise _PlacedError(("checkpoints", name, "log"), text)
+            raise yaml.MisplacedError(("checkpoints", name, "log"), text)
         located[name] = found.model_copy(update={"log": str(log)})
     task_map = pipeline.task_map
     if task_map is not None and (path.parent / task_map).is_file():

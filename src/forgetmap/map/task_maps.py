@@ -16,8 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import yaml
-
+from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import open_binary
 from forgetmap.base.values import number
@@ -79,15 +78,17 @@ class TaskMap:
                 f"--task-map {source}: no such file, and not built in ({', '.join(BUILT_IN)})"
             )
         try:
-            with open_binary(path) as file:
-                text = file.read().decode("utf-8-sig")
-            rows = _csv_rows(text) if path.suffix == ".csv" else _yaml_rows(yaml.safe_load(text))
+            if path.suffix == ".csv":
+                with open_binary(path) as file:
+                    rows = _csv_rows(file.read().decode("utf-8-sig"))
+            else:
+                rows = _yaml_rows(yaml.read(path, "a task map").content)
             return cls(path.name, _checked(rows))
         except InputError:
             raise
         except (
             *(ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError),
-            *(yaml.YAMLError, csv.Error),
+            csv.Error,
         ) as error:
             raise InputError(
                 f"{path}: not a task map ({brief(error)}); "
@@ -151,7 +152,7 @@ def _checked(rows: Iterable[tuple[str, str, float | None]]) -> dict[str, tuple[s
             raise ValueError(f"task {task}: k must be at least 2, or empty for an open answer")
         key = canonical(task)
         if found.get(key, (category, k)) != (category, k):
-            raise ValueError(f"task {task} stands twice with different values")
+            raise ValueError(f"task {task} occurs twice with different values")
         found[key] = category, k
     if not found:
         raise ValueError("it is empty")

@@ -12,14 +12,12 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
-import yaml
-
+from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
 from forgetmap.base.json import parse_json
 from forgetmap.base.words import brief
@@ -57,13 +55,14 @@ def described() -> tuple[Described, ...]:
     """
     return tuple(
         Described(name, category, **{**row, "labels": tuple(row.get("labels", ()))})
-        for category, rows in yaml.safe_load(_text()).items()
+        for category, rows in _data().content.items()
         for name, row in rows.items()
     )
 
 
-def _text() -> str:
-    return files("forgetmap.evaluate.suites").joinpath("data/openai_evals.yaml").read_text("utf-8")
+@cache
+def _data() -> yaml.Document:
+    return yaml.packaged("forgetmap.evaluate.suites", "data/openai_evals.yaml")
 
 
 def load(wheel: str | None = None) -> Suite:
@@ -75,7 +74,7 @@ def load(wheel: str | None = None) -> Suite:
     """
     source = _Source.find(wheel)
     tasks = tuple(_task(source, one) for one in described())
-    return Suite("openai-evals", f"{source.version}-{content_hash(_text()):016x}", tasks)
+    return Suite("openai-evals", f"{source.version}-{content_hash(_data().text):016x}", tasks)
 
 
 class _Source(NamedTuple):

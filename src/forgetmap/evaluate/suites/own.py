@@ -8,11 +8,11 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import lines, open_binary
+from forgetmap.base.files import lines
 from forgetmap.base.json import parse_json
 from forgetmap.base.words import brief, some
 from forgetmap.evaluate.answers import SCORERS
@@ -101,16 +101,9 @@ def _task(path: Path, kind: _Kind) -> Task:
 
 
 def _described(path: Path) -> _Described:
-    with open_binary(path) as file:
-        content = file.read()
-    try:
-        described = _Described.model_validate(yaml.safe_load(content))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise InputError(f"{path}: not a suite: {where}: {first['msg'].lower()}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not YAML ({brief(error)})") from error
+    document = yaml.read(path, "a suite")
+    with document.faults(_Described):
+        described = _Described.model_validate(document.content)
     names = [kind.name for kind in described.tasks]
     if len(set(names)) < len(names):
         raise InputError(f"{path}: two tasks have the same name; rename one")

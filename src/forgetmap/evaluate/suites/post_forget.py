@@ -14,16 +14,15 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
-from importlib.resources import files
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, Literal, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import yaml
 from pydantic import BaseModel, ConfigDict
 
+from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import lines
 from forgetmap.base.json import parse_json
@@ -90,11 +89,12 @@ def benchmarks() -> dict[str, _Benchmark]:
         >>> len(benchmarks())
         12
     """
-    return {name: _Benchmark(**row) for name, row in yaml.safe_load(_text()).items()}
+    return {name: _Benchmark(**row) for name, row in _data().content.items()}
 
 
-def _text() -> str:
-    return files("forgetmap.evaluate.suites").joinpath("data/post_forget.yaml").read_text("utf-8")
+@cache
+def _data() -> yaml.Document:
+    return yaml.packaged("forgetmap.evaluate.suites", "data/post_forget.yaml")
 
 
 def load(argument: str = "", seed: int = 0) -> Suite:
@@ -119,7 +119,7 @@ def load(argument: str = "", seed: int = 0) -> Suite:
         for part in parts
         if kind != "published-base" or part.benchmark.examples
     )
-    version = content_hash(_text(), kind, [task.name for task in tasks], seed)
+    version = content_hash(_data().text, kind, [task.name for task in tasks], seed)
     return Suite(
         "post-forget" if kind == "mended" else f"post-forget:{kind}", f"{version:016x}", tasks
     )

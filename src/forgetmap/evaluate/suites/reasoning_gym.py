@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import warnings
 from functools import cache, partial
-from importlib.resources import files
 from typing import Any
 
-import yaml
-
+from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import brief
 from forgetmap.evaluate.questions import Question, Suite, Task
@@ -23,9 +21,10 @@ _FAR = 1_000_003
 
 @cache
 def _described() -> dict[str, Any]:
-    text = files("forgetmap.evaluate.suites").joinpath("data/reasoning_gym.yaml").read_text("utf-8")
-    found: dict[str, Any] = yaml.safe_load(text)
-    return found
+    content: dict[str, Any] = yaml.packaged(
+        "forgetmap.evaluate.suites", "data/reasoning_gym.yaml"
+    ).content
+    return content
 
 
 def load(seed: int = 0) -> Suite:
