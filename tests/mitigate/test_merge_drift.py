@@ -12,7 +12,8 @@ from checkpoints import SHAPES, random_tensors, write_model
 from forgetmap.base.errors import InputError
 from forgetmap.map.result import Verdict
 from forgetmap.mitigate.merge.sweep import Point, Split, Sweep, choose, mark_pareto, measure
-from forgetmap.mitigate.merge.weight_drift import spectral, weight_drift
+from forgetmap.mitigate.merge.weight_drift import spectral as spectral_of_blocks
+from forgetmap.mitigate.merge.weight_drift import weight_drift
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Samples
 from forgetmap.stats.estimate import Estimate
@@ -30,6 +31,10 @@ def by_svd(before, after, top=10, strange=0.5):
     cosines = np.abs(old.T @ new[:, :top]).max(axis=0)
     effective, stable = np.exp(-(shares * np.log(shares)).sum()), (moved**2).sum() / moved[0] ** 2
     return effective, stable, int((cosines < strange).sum())
+
+
+def spectral(before, after):
+    return spectral_of_blocks([(before, after)], is_tall=before.shape[0] > before.shape[1])
 
 
 @pytest.mark.parametrize("shape", [(40, 24), (24, 40), (32, 32), (500, 12)])

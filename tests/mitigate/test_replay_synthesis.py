@@ -14,7 +14,8 @@ from forgetmap.evaluate.store import Store
 from forgetmap.mitigate.replay.synthesis import (
     Making,
     Topic,
-    are_alike,
+    _alike,
+    _gist,
     is_echo,
     is_garbled,
     synthesise,
@@ -271,7 +272,16 @@ def test_garbled_texts(text, garbled):
 def test_an_offered_option_is_an_answer():
     assert not is_echo("Which is a fruit, a pear or a table?", "a pear")
     assert is_echo("Which language is the basis of the French language?", "French")
-    assert not are_alike("Which sea is near Riga?", "Which sea is near Oslo?")
+
+
+def test_questions_that_ask_nearly_the_same_are_alike():
+    alike = {
+        ("Which city is the capital of Chad?", "What is the capital city of Chad?"): True,
+        ("How much is 3 times 5?", "How much is 3 times 6?"): False,
+        ("Which sea is near Riga?", "Which sea is near Oslo?"): False,
+    }
+    for questions, expected in alike.items():
+        assert _alike(*map(_gist, questions)) is expected
 
 
 @pytest.mark.slow

@@ -23,7 +23,6 @@ from forgetmap.mitigate.merge.adapters import (
     scale_adapter,
 )
 from forgetmap.mitigate.merge.methods import (
-    TiesAtOnce,
     cosine_of,
     dare,
     linear,
@@ -234,8 +233,6 @@ class _Blender:
         tensor = self._before.tensors[name]
         if not tensor.is_float:
             return self._after.tensors[name].raw
-        if self._how.method == "ties" and (found := self._ties_at_once(name)):
-            return found
         compute = self._compute(name, each)
         return lambda *block: to_stored(compute(*block), tensor.dtype)
 
@@ -275,18 +272,6 @@ class _Blender:
         family = self._family(name, start, stop)
         elect = how.method == "dare-ties"
         return dare(*family, self._weights, how.kept, draws, how.scale, elect, in_place=True)
-
-    def _ties_at_once(self, name: str) -> Callable[[int, int], NDArray[Any]] | None:
-        """Merge a tensor while it is read for the first time, where it is small enough to hold."""
-        tensor, how = self._before.tensors[name], self._how
-        if len(self._tuned) > 1 or how.kept == 1 or tensor.is_large or len(tensor.blocks) == 1:
-            return None
-        change = partial(self._change, name, self._after)
-        found = TiesAtOnce(change, tensor.blocks, how.kept, partial(to_stored, dtype=tensor.dtype))
-        for block in tensor.blocks:
-            base, (tuned,) = self._family(name, *block)
-            found.add(block, base, tuned, how.weight, how.scale)
-        return found.take if found.is_settled() else None
 
     def _limit(self, name: str, each: Each, tuned: Weights) -> float:
         change = partial(self._change, name, tuned)

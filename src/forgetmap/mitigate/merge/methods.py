@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,12 @@ from numpy.typing import NDArray
 from forgetmap.mitigate.merge.weights import Block, Each, Floats
 
 Bits = NDArray[np.int32]
-Over = Callable[[Callable[[Bits], Any]], Iterable[Any]]
-"""Calls what it is given with every part of the numbers, and returns the results."""
 
 ALMOST_PARALLEL = 0.9995
 """Above this cosine the arc and the chord are one; slerp is then linear (as in mergekit)."""
 _NOTHING = 1e-8
 _DIGIT = 16
 _ROW = 4096
-_SAMPLED = 2**15
-_STRIDE = 61
-_MARGIN = 0.01
 
 
 def linear(before: Floats, after: Floats, weight: float, *, in_place: bool = False) -> Floats:
@@ -172,64 +167,6 @@ def ties(
     return _elect(base, changes, weights, scale, average=len(tuned) > 1)
 
 
-class TiesAtOnce:
-    """`ties` of one tuned model whose numbers are read only once, block by block.
-
-    A sample tells between which magnitudes the limit must lie. At first all that is not below both
-    stays. The few numbers between are noted, and taken back where the limit is above them.
-
-    Args:
-        change: The numbers of the task vector in a block, given its first and its end.
-        blocks: All of them, in order.
-        density: Share of the task vector that stays.
-        store: Makes of results what is kept of them.
-
-    Example:
-        >>> base, tuned = np.zeros(4), np.array([3.0, -1.0, 2.0, -4.0])
-        >>> found = TiesAtOnce(lambda block: tuned[slice(*block)], [(0, 2), (2, 4)], 0.5, np.copy)
-        >>> for block in (0, 2), (2, 4):
-        ...     found.add(block, base[slice(*block)], tuned[slice(*block)].copy(), weight=0.5)
-        >>> found.is_settled(), found.take(0, 2), found.take(2, 4)
-        (True, array([1.5, 0. ]), array([ 0., -2.]))
-    """
-
-    def __init__(
-        self,
-        change: Callable[[Block], Floats],
-        blocks: Sequence[Block],
-        density: float,
-        store: Callable[[Floats], NDArray[Any]],
-    ) -> None:
-        self._wanted, self._store = _wanted(density, blocks), store
-        self._band = _band(_sample(change, blocks), self._wanted / blocks[-1][1])
-        self._held: dict[Block, tuple[NDArray[Any], _Look, NDArray[Any]]] = {}
-        self._limit = 0
-
-    def add(
-        self, block: Block, base: Floats, tuned: Floats, weight: float, scale: float = 1.0
-    ) -> None:
-        """Merge a block as far as can be told; `tuned` is used up."""
-        change = _change(tuned, base, in_place=True)
-        stays, look = self._band.look(_ordered(change))
-        without = change.take(look.places) * 0 + base.take(look.places)
-        change *= stays
-        found = _add(base, _weighted([change], [weight]), scale)
-        self._held[block] = self._store(found), look, self._store(without)
-
-    def is_settled(self) -> bool:
-        """Whether, after all blocks, the limit is known; if not, the sample has misled."""
-        limit = self._band.settle([look for _, look, _ in self._held.values()], self._wanted)
-        self._limit = limit or 0
-        return limit is not None
-
-    def take(self, start: int, stop: int) -> NDArray[Any]:
-        """A merged block, for good."""
-        found, look, without = self._held.pop((start, stop))
-        goes = look.numbers < self._limit
-        found[look.places[goes]] = without[goes]
-        return found
-
-
 def dare(
     base: Floats,
     tuned: Sequence[Floats],
@@ -282,9 +219,8 @@ def magnitude_at(
 ) -> float:
     """The magnitude of the number at the limit, when the `density` largest of all stay.
 
-    Exact, and mostly in one pass: a sample says between which magnitudes the limit must lie; those
-    beyond are counted, those between are kept and sorted. Where the sample misled, the pass has
-    taken a better one; where that misleads too, digits are counted. Compared in float32.
+    Exact, in two passes over the blocks: one counts the upper halves of the numbers' bits, the
+    other the lower halves of those at the limit. Compared in float32.
 
     Args:
         change: The numbers of a block, given its first and its end.
@@ -299,132 +235,26 @@ def magnitude_at(
     """
     if density >= 1:
         return 0.0
-    wanted = _wanted(density, blocks)
+    wanted = max(1, int(density * blocks[-1][1]))
 
-    def over(look: Callable[[Bits], Any]) -> Iterable[Any]:
-        return each(lambda block: look(_ordered(change(block))), blocks)
+    def upper(block: Block) -> NDArray[Any]:
+        bits = _ordered(change(block)) >> _DIGIT
+        return np.bincount(bits, minlength=2 ** (_DIGIT - 1))  # the sign is never set
 
-    if len(blocks) == 1:
-        found = _largest(_ordered(change(blocks[0])), wanted)
-    else:
-        found = _by_sample(over, _sample(change, blocks), wanted, blocks[-1][1])
-    return float(np.int32(found).view(np.float32))
+    high, above = _place(sum(each(upper, blocks)), wanted)
 
+    def lower(block: Block) -> NDArray[Any]:
+        bits = _ordered(change(block))
+        return np.bincount(bits[bits >> _DIGIT == high] & 2**_DIGIT - 1, minlength=2**_DIGIT)
 
-def _wanted(density: float, blocks: Sequence[Block]) -> int:
-    return max(1, int(density * blocks[-1][1]))
-
-
-def _sample(change: Callable[[Block], Floats], blocks: Sequence[Block]) -> Bits:
-    return np.concatenate([_ordered(change(place)) for place in _places(blocks)])
-
-
-def _places(blocks: Sequence[Block]) -> list[Block]:
-    """Where to take a sample: two short pieces of every block, about `_SAMPLED` numbers in all."""
-    length = max(64, _SAMPLED // (2 * len(blocks)))
-    return [
-        (place, min(place + length, stop))
-        for start, stop in blocks
-        for place in range(start, stop, max(length, (stop - start) // 2))
-    ]
+    low, _ = _place(sum(each(lower, blocks)), wanted - above)
+    return float(np.int32(high << _DIGIT | low).view(np.float32))
 
 
 def _ordered(change: Floats) -> Bits:
     """Magnitudes as whole numbers: the bits of positive floats are ordered like the floats."""
-    found = np.empty(change.size, np.float32)
-    return np.abs(change.reshape(-1), out=found, casting="same_kind").view(np.int32)
-
-
-def _largest(numbers: Bits, wanted: int) -> int:
-    # In 16 bits many changes are equal; np.partition then takes many times as long as this.
-    return int(np.sort(numbers)[-wanted])
-
-
-class _Look(NamedTuple):
-    """What part of the numbers lies above a band and in it."""
-
-    above: int
-    within: int
-    places: NDArray[np.intp]
-    """Of those in it; not told where they are all equal."""
-    numbers: Bits
-    """At those places."""
-
-
-class _Band(NamedTuple):
-    """Two magnitudes between which the limit should lie."""
-
-    low: int
-    high: int
-
-    @property
-    def is_one(self) -> bool:
-        """Whether only one number lies between."""
-        return self.high - self.low == 2
-
-    def look(self, part: Bits) -> tuple[NDArray[np.bool_], _Look]:
-        """Which numbers are not below the band, and what else there is to know."""
-        stays, within = part > self.low, part >= self.high
-        above = int(np.count_nonzero(within))
-        within ^= stays
-        places = np.flatnonzero(within[:0] if self.is_one else within)
-        held = int(np.count_nonzero(within)) if self.is_one else len(places)
-        return stays, _Look(above, held, places, part.take(places))
-
-    def settle(self, looks: Sequence[_Look], wanted: int) -> int | None:
-        """The wanted-th largest of all numbers; None where it does not lie in the band."""
-        above, within = sum(look.above for look in looks), sum(look.within for look in looks)
-        if not above < wanted <= above + within:
-            return None
-        if self.is_one:
-            return self.low + 1
-        return _largest(np.concatenate([look.numbers for look in looks]), wanted - above)
-
-
-def _by_sample(over: Over, sample: Bits, wanted: int, count: int) -> int:
-    """The wanted-th largest of all numbers, found around where it lies in a sample of them."""
-    for _ in range(2):
-        band = _band(sample, wanted / count)
-        # The new sample is a copy, not a view, which would hold on to the whole part.
-        looked = over(lambda part, band=band: (band.look(part)[1], part[::_STRIDE].copy()))  # type: ignore[misc]
-        looks, spread = zip(*looked, strict=True)
-        found = band.settle(looks, wanted)
-        if found is not None:
-            return found
-        sample = np.concatenate(spread)
-    return _by_digits(over, wanted)
-
-
-def _band(sample: Bits, share: float) -> _Band:
-    """Two numbers around the one with this share above it; right beside it, where many equal it.
-
-    (In 16 bits many changes are equal, zero above all; to keep them would take too much memory.)
-    """
-    sample.sort()
-    shares = np.array([1 - share - _MARGIN, 1 - share, 1 - share + _MARGIN])
-    places = np.clip((shares * len(sample)).astype(int), 0, len(sample) - 1)
-    low, middle, high = sample[places].tolist()
-    low, high = min(low, middle - 1), max(high, middle + 1)
-    first, end = np.searchsorted(sample, [low + 1, high])
-    if end - first < 4 * _MARGIN * len(sample):
-        return _Band(low, high)
-    return _Band(middle - 1, middle + 1)
-
-
-def _by_digits(over: Over, wanted: int) -> int:
-    """The wanted-th largest in two passes: by the upper halves of all, then by the lower ones."""
-
-    def upper(part: Bits) -> NDArray[Any]:
-        return np.bincount(part >> _DIGIT, minlength=2 ** (_DIGIT - 1))  # the sign is never set
-
-    high, above = _place(sum(over(upper)), wanted)
-
-    def lower(part: Bits) -> NDArray[Any]:
-        among = part[part >> _DIGIT == high] & 2**_DIGIT - 1
-        return np.bincount(among, minlength=2**_DIGIT)
-
-    low, _ = _place(sum(over(lower)), wanted - above)
-    return high << _DIGIT | low
+    magnitudes = np.empty(change.size, np.float32)
+    return np.abs(change.reshape(-1), out=magnitudes, casting="same_kind").view(np.int32)
 
 
 def _place(counts: Any, wanted: int) -> tuple[int, int]:

@@ -137,26 +137,14 @@ def weight_drift(
     )
 
 
-def spectral(before: Floats, after: Floats) -> Spectral:
+def spectral(blocks: Iterable[tuple[Floats, Floats]], *, is_tall: bool) -> Spectral:
     """Ranks of the change between two matrices, and intruder dimensions of the second.
 
     An intruder dimension (Shuttleworth et al., 2024, arXiv:2410.21228) is one of the leading left
     singular vectors of the matrix after whose cosine with every left singular vector of the matrix
     before is below one half.
 
-    Example:
-        >>> old = np.diag([3.0, 2.0, 1.0, 0.0])
-        >>> new = old.copy()
-        >>> new[3, 3] = 5.0
-        >>> spectral(old, new)
-        Spectral(effective_rank=1.0, stable_rank=1.0, intruders=1)
-    """
-    return _spectral([(before, after)], is_tall=before.shape[0] > before.shape[1])
-
-
-def _spectral(blocks: Iterable[tuple[Floats, Floats]], *, is_tall: bool) -> Spectral:
-    """Take the Gram matrices of rows apart; of a tall matrix those of columns, added up by block.
-
+    The Gram matrices of rows are taken apart; of a tall matrix those of columns, added up by block.
     The left singular vectors of a tall matrix W are W V / s, so that the cosines between those of
     two matrices follow from the product of the two as well.
     """
@@ -208,7 +196,7 @@ def _tensor(name: str, before: Weights, after: Weights) -> tuple[TensorDrift, Fl
         found = Spectral(0.0, 0.0, 0)
         if sums[3]:
             blocks = _row_blocks(name, before, after)
-            found = _spectral(blocks, is_tall=shape[0] > shape[1])
+            found = spectral(blocks, is_tall=shape[0] > shape[1])
     layer = _LAYER.search(name)
     module = name[layer.end() :] if layer else name
     row = TensorDrift(

@@ -169,24 +169,13 @@ def is_garbled(text: str) -> bool:
     return len(set(runs)) < len(runs) or any(doubled) or bool(_GAP.search(text))
 
 
-def are_alike(one: str, two: str) -> bool:
-    """Whether two questions ask nearly the same: two thirds of their words, and the same numbers.
-
-    Example:
-        >>> are_alike("Which city is the capital of Chad?", "What is the capital city of Chad?")
-        True
-        >>> are_alike("How much is 3 times 5?", "How much is 3 times 6?")
-        False
-    """
-    return _alike(_gist(one), _gist(two))
-
-
 def _gist(question: str) -> frozenset[str]:
     """What a question is about: its words without those that any question may have."""
     return frozenset(plain_words(question)) - _FUNCTION_WORDS - _ASKING_WORDS
 
 
 def _alike(one: frozenset[str], two: frozenset[str]) -> bool:
+    """Whether two questions ask nearly the same: two thirds of their words, the same numbers."""
     if any(any(map(str.isdigit, word)) for word in one ^ two):
         return False
     return 3 * len(one & two) >= 2 * len(one | two)
