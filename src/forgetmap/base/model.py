@@ -18,6 +18,12 @@ class Frozen(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
+class Strict(BaseModel):
+    """What a person writes in a file: an unknown key is a typo and is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
 def parse_result(kind: type[AnyResult], name: str, newest: int, text: str | bytes) -> AnyResult:
     """Read a result back from its JSON; a newer contract than known is refused.
 

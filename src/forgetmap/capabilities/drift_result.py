@@ -7,9 +7,9 @@ import io
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from forgetmap.base.model import parse_result
+from forgetmap.base.model import Frozen, parse_result
 from forgetmap.base.version import __version__
 from forgetmap.base.words import percent, spreadsheet_safe
 from forgetmap.capabilities.manifest import Direction
@@ -25,11 +25,7 @@ Verdict = Literal["worse", "better", "lower", "higher", "equivalent", "undecided
 """`lower` and `higher` are the words where drift is neither better nor worse (two-sided)."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class Flips(_Model):
+class Flips(Frozen):
     """Items of a 0/1 metric that changed; with several runs, means over all pairings of runs."""
 
     lost: float
@@ -37,7 +33,7 @@ class Flips(_Model):
     gained: float
 
 
-class Size(_Model):
+class Size(Frozen):
     """How large a two-sided drift is, whatever its sign."""
 
     standardised: float | None
@@ -46,7 +42,7 @@ class Size(_Model):
     """Largest distance between the two distributions (Kolmogorov and Smirnov)."""
 
 
-class MetricDrift(_Model):
+class MetricDrift(Frozen):
     """One metric of one task, before and after."""
 
     capability: str
@@ -92,7 +88,7 @@ class MetricDrift(_Model):
         return f"{self.task} {self.metric}"
 
 
-class LeaveOneOut(_Model):
+class LeaveOneOut(Frozen):
     """The aggregate without one of its parts: the range, and the part it hinges on most."""
 
     low: float
@@ -100,7 +96,7 @@ class LeaveOneOut(_Model):
     without: str
 
 
-class Aggregate(_Model):
+class Aggregate(Frozen):
     """CapTrack's mean of relative changes, with what it hides.
 
     Oriented, so that negative is worse; for two-sided parts negative is lower.
@@ -135,7 +131,7 @@ class GroupDrift(Aggregate):
     name: str
 
 
-class MissingMetric(_Model):
+class MissingMetric(Frozen):
     """A metric of the manifest that was not compared, and why."""
 
     capability: str
@@ -144,7 +140,7 @@ class MissingMetric(_Model):
     reason: str
 
 
-class DriftSettings(_Model):
+class DriftSettings(Frozen):
     """How it was compared."""
 
     manifest: str
@@ -153,7 +149,7 @@ class DriftSettings(_Model):
     seed: int
 
 
-class Drift(_Model):
+class Drift(Frozen):
     """What changed between two models, capability by capability, with how sure that is."""
 
     schema_version: int = DRIFT_SCHEMA_VERSION

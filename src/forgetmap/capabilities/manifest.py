@@ -11,11 +11,12 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from forgetmap.answers.items import Item
 from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
+from forgetmap.base.model import Strict
 from forgetmap.base.words import brief, nearest
 from forgetmap.capabilities import robustness, scorers
 from forgetmap.capabilities.judge_prompts import JUDGEMENTS
@@ -35,11 +36,7 @@ _FIELDS = tuple(Item.__slots__)
 Direction = Literal["up", "down", "two-sided"]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Metric(_Model):
+class Metric(Strict):
     """One metric of one task, and what it takes."""
 
     task: str
@@ -63,7 +60,7 @@ class Metric(_Model):
         return None if low is None or high is None else high - low
 
 
-class Capability(_Model):
+class Capability(Strict):
     """Something a model can do, will do, or how it does it."""
 
     code: str
@@ -82,7 +79,7 @@ class Capability(_Model):
         return any(metric.direction == "two-sided" for metric in self.primary)
 
 
-class Task(_Model):
+class Task(Strict):
     """What else is known about a task."""
 
     aliases: tuple[str, ...] = ()
@@ -92,7 +89,7 @@ class Task(_Model):
     """The metric of both tasks by which an answer and its rephrasing are compared."""
 
 
-class Manifest(_Model):
+class Manifest(Strict):
     """Groups, capabilities and their metrics.
 
     Example:

@@ -16,10 +16,10 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import open_binary
+from forgetmap.base.model import Frozen
 from forgetmap.base.words import brief, some, spreadsheet_safe
 
 if TYPE_CHECKING:
@@ -70,19 +70,15 @@ COLUMNS = (
 )
 
 
-class Spread(BaseModel):
+class Spread(Frozen):
     """A mean of relative changes in percent, with the deviation CapTrack prints beside it."""
-
-    model_config = ConfigDict(frozen=True)
 
     mean: float
     std: float
 
 
-class PublishedModel(BaseModel):
+class PublishedModel(Frozen):
     """One adapted model against the base."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     metrics: dict[str, float]
@@ -91,10 +87,8 @@ class PublishedModel(BaseModel):
     groups: dict[str, Spread]
 
 
-class PublishedTable(BaseModel):
+class PublishedTable(Frozen):
     """The published comparison: one row per adapted model."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: int = SCHEMA_VERSION
     protocol: str

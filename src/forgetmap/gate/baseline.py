@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import lines, open_binary, write_text
+from forgetmap.base.model import Frozen
 from forgetmap.map.comparison import compare_logs
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
@@ -43,10 +44,8 @@ HISTORY = "history.jsonl"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-class Baseline(BaseModel):
+class Baseline(Frozen):
     """What a name stands for."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     sha256: str
@@ -56,10 +55,8 @@ class Baseline(BaseModel):
     samples: int
 
 
-class Entry(BaseModel):
+class Entry(Frozen):
     """One comparison with a baseline."""
-
-    model_config = ConfigDict(frozen=True)
 
     time: str
     baseline: str

@@ -12,9 +12,10 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from forgetmap.base.errors import InputError, WithheldError
+from forgetmap.base.model import Frozen
 from forgetmap.base.words import percent
 from forgetmap.gate.evidence import Evidence, drifting, in_drift, in_map
 from forgetmap.gate.policy import (
@@ -114,10 +115,8 @@ _ACTIONS: dict[Action, Verdict] = {
 }
 
 
-class Finding(BaseModel):
+class Finding(Frozen):
     """One limit on one cell: on which side of it the value lies, and what follows."""
-
-    model_config = ConfigDict(frozen=True)
 
     where: str
     measure: str
@@ -131,16 +130,14 @@ class Finding(BaseModel):
     """Chance of such data if the value were at its limit, corrected."""
 
 
-class Judgement(BaseModel):
+class Judgement(Frozen):
     """The verdict on a checkpoint, with its reasons."""
-
-    model_config = ConfigDict(frozen=True)
 
     verdict: Verdict
     obstacles: list[str]
     """Why no honest answer is possible, whatever the limits say."""
     findings: list[Finding]
-    notes: list[str] = []
+    notes: list[str] = Field(default_factory=list)
     """What to know beside the verdict."""
 
     @property

@@ -6,11 +6,12 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from yaml import safe_dump
 
 from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
+from forgetmap.base.model import Strict
 from forgetmap.base.words import nearest
 from forgetmap.map.causes import CAUSES
 
@@ -31,11 +32,7 @@ _MOST_BYTES = 1_000_000
 EVERY = "*"
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Require(_Strict):
+class Require(Strict):
     """What must be true of a comparison before any limit is looked at."""
 
     items: int = Field(default=20, ge=1)
@@ -48,7 +45,7 @@ class Require(_Strict):
     """Settings that may differ between the two runs."""
 
 
-class _Bound(_Strict):
+class _Bound(Strict):
     """What all limits have."""
 
     where: str
@@ -159,7 +156,7 @@ class CapabilityLimit(_Bound):
 AnyLimit = Limit | CapabilityLimit
 
 
-class Policy(_Strict):
+class Policy(Strict):
     """A whole policy.
 
     Example:

@@ -10,10 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
+from forgetmap.base.model import Strict
 from forgetmap.base.words import nearest
 
 if TYPE_CHECKING:
@@ -32,10 +33,8 @@ def _as_tuple(value: Any) -> Any:
 Number = Annotated[float | None, Field(allow_inf_nan=False)]
 
 
-class Checkpoint(BaseModel):
+class Checkpoint(Strict):
     """One model of the pipeline."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     log: str
     """Its evaluation log; a relative path starts at the pipeline file's folder."""
@@ -55,7 +54,7 @@ class Checkpoint(BaseModel):
         return {name: value for name, value in found.items() if value is not None}
 
 
-class Pipeline(BaseModel):
+class Pipeline(Strict):
     """Checkpoints and their parents: a graph with one root.
 
     Example:
@@ -67,8 +66,6 @@ class Pipeline(BaseModel):
         >>> pipeline.root, pipeline.paths
         ('base', [('base', 'code'), ('base', 'sft', 'merged')])
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     checkpoints: dict[str, Checkpoint] = Field(min_length=2)
     task_map: str | None = None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from forgetmap.base.files import write_text
-from forgetmap.base.model import parse_result
+from forgetmap.base.model import Frozen, parse_result
 from forgetmap.base.version import __version__
 from forgetmap.lineage.lives import Kind
 from forgetmap.map.result import ForgettingMap, Headline
@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 LINEAGE_SCHEMA_VERSION = 1
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class Node(_Model):
+class Node(Frozen):
     """One checkpoint."""
 
     name: str
@@ -40,7 +36,7 @@ class Node(_Model):
     """Items known by the majority rule."""
 
 
-class Comparison(_Model):
+class Comparison(Frozen):
     """Two checkpoints and the map between them."""
 
     before: str
@@ -52,7 +48,7 @@ class Comparison(_Model):
     map: ForgettingMap
 
 
-class Item(_Model):
+class Item(Frozen):
     """One item, to find it again."""
 
     number: int
@@ -73,7 +69,7 @@ class TracedItem(Item):
     times_flipped: int
 
 
-class Fate(_Model):
+class Fate(Frozen):
     """A life line: items of one kind that were lost and learned at the same stages."""
 
     kind: Kind
@@ -84,7 +80,7 @@ class Fate(_Model):
     count: int
 
 
-class LifeLines(_Model):
+class LifeLines(Frozen):
     """What became of the items on one path."""
 
     path: list[str]
@@ -110,7 +106,7 @@ class LifeLines(_Model):
         return "; ".join(told) + (f"; otherwise: {rest:,}" if rest else "")
 
 
-class WorstStage(_Model):
+class WorstStage(Frozen):
     """Where on a path a group lost most."""
 
     group: str
@@ -126,7 +122,7 @@ class WorstStage(_Model):
     """The interval lies above those of all other stages."""
 
 
-class MergePart(_Model):
+class MergePart(Frozen):
     """Items that the same parents knew."""
 
     known_to: list[str]
@@ -143,7 +139,7 @@ class MergedItem(Item):
     known_to: list[str]
 
 
-class Merge(_Model):
+class Merge(Frozen):
     """What a merge kept of its parents."""
 
     name: str
@@ -161,7 +157,7 @@ class Merge(_Model):
     listed: list[MergedItem]
 
 
-class DosePoint(_Model):
+class DosePoint(Frozen):
     """One checkpoint on a dose curve."""
 
     checkpoint: str
@@ -172,7 +168,7 @@ class DosePoint(_Model):
     """Of what the origin did not know."""
 
 
-class DoseCurve(_Model):
+class DoseCurve(Frozen):
     """Old knowledge kept and new knowledge gained against a number."""
 
     number: str
@@ -182,7 +178,7 @@ class DoseCurve(_Model):
     points: list[DosePoint]
 
 
-class Moment(_Model):
+class Moment(Frozen):
     """One checkpoint of a run."""
 
     checkpoint: str
@@ -198,7 +194,7 @@ class Moment(_Model):
     """Share of these that are known here."""
 
 
-class Run(_Model):
+class Run(Frozen):
     """A path as a training run: curves, and forgetting events."""
 
     path: list[str]
@@ -210,7 +206,7 @@ class Run(_Model):
     most_forgotten: list[TracedItem]
 
 
-class Settings(_Model):
+class Settings(Frozen):
     """How it was computed."""
 
     task_map: str | None
@@ -222,7 +218,7 @@ class Settings(_Model):
     majority: str = "an item is known where more than half of its scored runs are right"
 
 
-class Lineage(_Model):
+class Lineage(Frozen):
     """Forgetting across a pipeline.
 
     Example:

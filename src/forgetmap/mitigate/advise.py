@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
+from forgetmap.base.model import Frozen
 from forgetmap.base.version import __version__
 from forgetmap.base.words import clean, percent
 from forgetmap.capabilities.drift_result import Drift, GroupDrift
@@ -40,10 +39,8 @@ _REPEATS = 5
 THEORY = "theory lab, two-mode picture: "
 
 
-class Advice(BaseModel):
+class Advice(Frozen):
     """One thing to try."""
-
-    model_config = ConfigDict(frozen=True)
 
     rule: str
     turn: Turn
@@ -55,10 +52,8 @@ class Advice(BaseModel):
     rests_on: str
 
 
-class AdviceList(BaseModel):
+class AdviceList(Frozen):
     """All advice on a map, the most pressing first: the public JSON contract."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: int = 1
     forgetmap_version: str = __version__

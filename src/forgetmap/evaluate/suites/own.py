@@ -8,12 +8,13 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import lines
 from forgetmap.base.json import parse_json
+from forgetmap.base.model import Strict
 from forgetmap.base.words import brief, some
 from forgetmap.evaluate.answers import SCORERS
 from forgetmap.evaluate.questions import Question, Suite, Task
@@ -28,10 +29,8 @@ _FIELDS = frozenset(
 )
 
 
-class _Kind(BaseModel):
+class _Kind(Strict):
     """How a YAML suite describes a task."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str = Field(min_length=1)
     file: Path
@@ -48,10 +47,8 @@ class _Kind(BaseModel):
     licence: str = ""
 
 
-class _Described(BaseModel):
+class _Described(Strict):
     """A YAML suite."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str = ""
     tasks: tuple[_Kind, ...] = Field(min_length=1)

@@ -20,12 +20,13 @@ from typing import Any, Literal, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import lines
 from forgetmap.base.json import parse_json
+from forgetmap.base.model import Strict
 from forgetmap.base.words import brief
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.evaluate.suites.common import needed, warn_left_out
@@ -49,33 +50,30 @@ _TOKENS = 2048
 _PUBLISHED_TOKENS = 32_768
 
 
-class _Examples(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class _Examples(Strict):
     split: str
     n: int
 
 
-class _Published(BaseModel):
+class _Published(Strict):
     """What the published run did otherwise."""
 
-    model_config = ConfigDict(extra="forbid")
     split: str | None = None
     shuffle: bool | None = None
 
 
-class _Benchmark(BaseModel):
+class _Benchmark(Strict):
     """A benchmark as `data/post_forget.yaml` describes it; the fields are explained there."""
 
-    model_config = ConfigDict(extra="forbid")
     dataset: str
     split: str
     question: str
     answer: dict[str, str] | Literal["first"]
     config: str | None = None
     choices: str | list[str] | None = None
-    rename: dict[str, str] = {}
-    labels: dict[str, list[str]] = {}
-    open: list[str] = []
+    rename: dict[str, str] = Field(default_factory=dict)
+    labels: dict[str, list[str]] = Field(default_factory=dict)
+    open: list[str] = Field(default_factory=list)
     shuffle: bool = False
     examples: _Examples | None = None
     published: _Published = _Published()

@@ -12,11 +12,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict
-
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import make_folder, write_text
 from forgetmap.base.json import read_json
+from forgetmap.base.model import Frozen
 from forgetmap.base.version import __version__
 from forgetmap.base.words import some
 from forgetmap.evaluate.models import Running, open_model
@@ -42,11 +41,7 @@ _POINT = "point.json"
 _MOST_POINTS = 101
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Point(_Record):
+class Point(Frozen):
     """One weight: what the merged model keeps of the model before, and what it gains."""
 
     weight: float
@@ -69,7 +64,7 @@ class Point(_Record):
     """No other point retains more and gains more."""
 
 
-class Sweep(_Record):
+class Sweep(Frozen):
     """All points of a sweep, and the one that was chosen."""
 
     schema_version: int = SWEEP_SCHEMA_VERSION

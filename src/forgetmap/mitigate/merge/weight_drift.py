@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
+from forgetmap.base.model import Frozen
 from forgetmap.mitigate.merge.merging import open_weights
 from forgetmap.mitigate.merge.methods import cosine_of, products
 from forgetmap.mitigate.merge.weights import Floats, Weights, check_alike
@@ -33,10 +33,6 @@ _NOTHING = 1e-6
 _LAYER = re.compile(r"(?:^|\.)(\d+)\.")
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
 class Spectral(NamedTuple):
     """The shape of a change."""
 
@@ -48,7 +44,7 @@ class Spectral(NamedTuple):
     """Leading directions of the matrix after that the matrix before did not have."""
 
 
-class TensorDrift(_Model):
+class TensorDrift(Frozen):
     """How far one tensor moved."""
 
     name: str
@@ -66,7 +62,7 @@ class TensorDrift(_Model):
     intruders: int | None = None
 
 
-class DriftSummary(_Model):
+class DriftSummary(Frozen):
     """How far a group of tensors moved: norms and angle of all together, means of the ranks."""
 
     tensors: int
@@ -79,7 +75,7 @@ class DriftSummary(_Model):
     """Sum over the matrices."""
 
 
-class WeightDrift(_Model):
+class WeightDrift(Frozen):
     """How far a model moved, tensor by tensor and in sum."""
 
     before: str

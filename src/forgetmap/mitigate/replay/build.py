@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 import yaml
-from pydantic import BaseModel, ConfigDict
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import make_folder, replacing
+from forgetmap.base.model import Frozen
 from forgetmap.base.version import __version__
 from forgetmap.base.words import percent, some
 from forgetmap.evaluate.store import Store
@@ -47,11 +47,7 @@ _BATCH, _RISK = 32, 0.01
 Form = Literal["messages", "prompt-completion"]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class Share(_Model):
+class Share(Frozen):
     """What a category gets."""
 
     forgotten: int
@@ -60,7 +56,7 @@ class Share(_Model):
     drawn: int
 
 
-class Refusal(_Model):
+class Refusal(Frozen):
     """An example that meets an evaluation item, and was left out."""
 
     source: str
@@ -70,7 +66,7 @@ class Refusal(_Model):
     how: str
 
 
-class Mixing(_Model):
+class Mixing(Frozen):
     """A replay share of the theory lab, with what it rests on."""
 
     training: Literal["supervised", "on-policy"]
@@ -80,7 +76,7 @@ class Mixing(_Model):
     do_not_trust_when: str
 
 
-class ReplaySet(_Model):
+class ReplaySet(Frozen):
     """What was made, and how: the manifest of the folder."""
 
     schema_version: int = REPLAY_SCHEMA_VERSION
