@@ -19,7 +19,7 @@ import numpy as np
 from forgetmap.gate.judgement import judge
 from forgetmap.gate.policy import Policy
 from forgetmap.map.cells import CellTable, Plan
-from forgetmap.map.result import CoverageReport, ForgettingMap, Settings, Side
+from forgetmap.map.result import Coverage, ForgettingMap, Settings, Side
 from forgetmap.stats import transitions
 from simulate import KNOWN_OR_GUESSED, UNCHANGED, Kind, Regime, pattern_table, patterns_of
 
@@ -104,7 +104,7 @@ def map_of(patterns: Patterns, seed: int) -> ForgettingMap:
         settings=Settings(
             metric={}, threshold=0.5, margin=0.02, seed=seed, headline=total.headline, draws=DRAWS
         ),
-        coverage=CoverageReport(
+        coverage=Coverage(
             items_before=n,
             items_after=n,
             matched=n,

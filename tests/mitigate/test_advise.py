@@ -20,7 +20,7 @@ from forgetmap.map.causes import CAUSES
 from forgetmap.map.result import (
     Cell,
     Counts,
-    CoverageReport,
+    Coverage,
     ForgettingMap,
     Influence,
     Settings,
@@ -76,7 +76,7 @@ def evidence(total=None, categories=None, confounds=(), matched=1000, drift=None
         before=Side(name="base", harness="h", runs=1),
         after=Side(name="tuned", harness="h", runs=1),
         settings=Settings(metric={}, threshold=0.5, margin=0.02, seed=0, headline="raw"),
-        coverage=CoverageReport(
+        coverage=Coverage(
             items_before=1000,
             items_after=1000,
             matched=matched,

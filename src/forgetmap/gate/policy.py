@@ -174,8 +174,8 @@ class Policy(Strict):
     missing: Action = "withhold"
     """What it means that a cell or an estimator is not in the map, or no drift was given."""
     require: Require = Require()
-    limits: list[Limit] = []
-    capabilities: list[CapabilityLimit] = []
+    limits: list[Limit] = Field(default_factory=list)
+    capabilities: list[CapabilityLimit] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _limited(self) -> Self:
