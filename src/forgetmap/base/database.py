@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import temporary_folder
 from forgetmap.base.words import brief
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Rows = list[tuple[Any, ...]]
 

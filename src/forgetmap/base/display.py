@@ -5,10 +5,8 @@ Views lie above results, so a result cannot call its view. The package registers
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Any
 
 _VIEWS: dict[str, Callable[[Any], str]] = {}
 

@@ -8,17 +8,14 @@ import shutil
 import tempfile
 import uuid
 import weakref
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from forgetmap.base.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 MAX_LINE_BYTES = 64 * 2**20
 """A longer line is not a log record; reading on would fill the memory (think of a sparse file)."""

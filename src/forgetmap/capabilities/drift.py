@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forgetmap.base.errors import InputError, WithheldError
 from forgetmap.base.words import some
@@ -26,25 +27,17 @@ from forgetmap.capabilities.drift_result import (
     MissingMetric,
     Size,
 )
-from forgetmap.capabilities.manifest import Manifest
+from forgetmap.capabilities.drift_stats import Changes, Kind, Means
+from forgetmap.capabilities.manifest import Capability, Direction, Manifest, Metric
 from forgetmap.map.cells import Plan
-from forgetmap.pairing.scores import ScorePairs, by_task, check_scored
+from forgetmap.pairing.scores import MetricPairs, ScorePairs, by_task, check_scored
 from forgetmap.readers.registry import read
 from forgetmap.samples.comparability import find_confounds
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Samples
 from forgetmap.stats import tests
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from forgetmap.capabilities.drift_stats import Changes, Kind, Means
-    from forgetmap.capabilities.manifest import Capability, Direction, Metric
-    from forgetmap.pairing.scores import MetricPairs
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 MIN_ITEMS = 5
 """Of fewer items nothing is said."""

@@ -7,10 +7,11 @@ of its parts is left out, and its worst part beside it. Never a bare mean.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forgetmap.capabilities.drift_result import (
     Aggregate,
@@ -20,17 +21,11 @@ from forgetmap.capabilities.drift_result import (
     Verdict,
 )
 from forgetmap.capabilities.drift_stats import normal_p
+from forgetmap.capabilities.manifest import Manifest
 from forgetmap.stats import intervals, tests
 from forgetmap.stats.estimate import Estimate
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from forgetmap.capabilities.manifest import Manifest
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 ALPHA = 0.05
 NEAR = 1 - 2 * ALPHA

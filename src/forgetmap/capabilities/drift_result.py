@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Iterator
+from typing import Any, Literal, get_args
 
 from pydantic import Field
 
@@ -15,9 +16,6 @@ from forgetmap.base.words import percent, spreadsheet_safe
 from forgetmap.capabilities.manifest import Direction
 from forgetmap.samples.comparability import Confound, Coverage
 from forgetmap.stats.estimate import Estimate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DRIFT_SCHEMA_VERSION = 1
 

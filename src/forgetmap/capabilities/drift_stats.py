@@ -7,23 +7,19 @@ so that a capability made of several metrics of one task does not count the same
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
+from forgetmap.pairing.scores import MetricPairs
 from forgetmap.stats import intervals, tests
 from forgetmap.stats.estimate import Estimate
 from forgetmap.stats.power import minimum_detectable_effect
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from forgetmap.pairing.scores import MetricPairs
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 FLOOR = 0.05
 """Share of the range below which a base is too near zero for a relative change."""

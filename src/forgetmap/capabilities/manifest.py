@@ -7,13 +7,14 @@ your own may stand alone or extend it, and may name scorers of your own (`module
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from forgetmap.answers.items import Item
+from forgetmap.answers.items import Item, Value
 from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
 from forgetmap.base.model import Strict
@@ -21,12 +22,7 @@ from forgetmap.base.words import brief, nearest
 from forgetmap.capabilities import robustness, scorers
 from forgetmap.capabilities.judge_prompts import JUDGEMENTS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from forgetmap.answers.items import Value
-
-    Scorer = Callable[[Sequence[Item], Sequence[str]], dict[str, list[Value]]]
+Scorer = Callable[[Sequence[Item], Sequence[str]], dict[str, list[Value]]]
 
 BUILT_IN = ("captrack", "open-suite")
 ROBUSTNESS = "robustness"

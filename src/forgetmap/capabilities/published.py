@@ -13,7 +13,9 @@ from __future__ import annotations
 import csv
 import io
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,10 +23,6 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.files import open_binary
 from forgetmap.base.model import Frozen
 from forgetmap.base.words import brief, some, spreadsheet_safe
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 PROTOCOLS = ("captrack", "captrack-published")
 """The second keeps zeros as CapTrack does."""

@@ -6,22 +6,18 @@ plus `task`, and a Samples file that kept its text.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from forgetmap.answers.items import Item
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
+from forgetmap.capabilities.manifest import Manifest
 from forgetmap.readers import captrack, parquet
 from forgetmap.readers.captrack import Record
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.samples.table import Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from forgetmap.capabilities.manifest import Manifest
 
 
 @dataclass

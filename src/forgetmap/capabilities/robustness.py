@@ -7,12 +7,10 @@ answers are compared, so that a model which is wrong both times is not taken for
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from forgetmap.answers.items import Value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 METRICS = ("agreement", "both_right", "worst_of_k")
 VERSION = 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,22 +21,16 @@ from forgetmap.base.errors import InputError, WithheldError
 from forgetmap.base.files import make_folder
 from forgetmap.base.words import brief, some
 from forgetmap.capabilities import robustness
-from forgetmap.capabilities.manifest import ROBUSTNESS, Manifest, load_scorer
-from forgetmap.capabilities.responses import load_responses
+from forgetmap.capabilities.judge import Judge
+from forgetmap.capabilities.manifest import ROBUSTNESS, Manifest, Metric, load_scorer
+from forgetmap.capabilities.responses import Responses, load_responses
 from forgetmap.capabilities.robustness import Outcome
-from forgetmap.readers.captrack import as_text
+from forgetmap.readers.captrack import Record, as_text
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     import pyarrow as pa
-
-    from forgetmap.capabilities.judge import Judge
-    from forgetmap.capabilities.manifest import Metric
-    from forgetmap.capabilities.responses import Responses
-    from forgetmap.readers.captrack import Record
 
 HARNESS = "forgetmap score"
 _PROMPT_KEPT = 4000

@@ -15,21 +15,19 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import file_hash
 from forgetmap.base.words import brief
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import TypeAlias
-
-    import numpy.typing as npt
     from tokenizers import Tokenizer
 
     Weights: TypeAlias = npt.NDArray[np.float32]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from forgetmap.base.files import file_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
 _TOKENIZER = (

@@ -17,11 +17,10 @@ import orjson
 from forgetmap.base.errors import InputError
 from forgetmap.base.http import AttemptFailed, Patience, RequestFailed, Response, post
 from forgetmap.evaluate.models import Group, Reply, Running, extra_missing, plain_groups
+from forgetmap.evaluate.prompts import Request
 
 if TYPE_CHECKING:
     import httpx
-
-    from forgetmap.evaluate.prompts import Request
 
 KEY_VARIABLE = "FORGETMAP_ENDPOINT_KEY"
 ATTEMPTS = 6

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from forgetmap.base.errors import InputError
-from forgetmap.evaluate.models import Running, extra_missing, open_model
-
-if TYPE_CHECKING:
-    from forgetmap.evaluate.models import Model, Reply
-    from forgetmap.evaluate.prompts import Request
+from forgetmap.evaluate.models import Model, Reply, Running, extra_missing, open_model
+from forgetmap.evaluate.prompts import Request
 
 MOST_DEATHS = 3
 """Workers that one job may take with it before the run is given up."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import brief
 from forgetmap.evaluate.describe import weights_hash
 from forgetmap.evaluate.models import Group, Reply, Running, extra_missing, plain_groups
-
-if TYPE_CHECKING:
-    from forgetmap.evaluate.prompts import Prompt, Request
+from forgetmap.evaluate.prompts import Prompt, Request
 
 _GROUP = 64
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import brief
 from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
+from forgetmap.evaluate.generation import Opening, Writer
 from forgetmap.evaluate.models import BF16_WARNING, Group, Reply, Running, extra_missing
+from forgetmap.evaluate.prompts import Prompt, Request
+from forgetmap.evaluate.scoring import Choice, PackedScorer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-    from forgetmap.evaluate.generation import Opening, Writer
-    from forgetmap.evaluate.prompts import Prompt, Request
-    from forgetmap.evaluate.scoring import Choice, PackedScorer
 
     Made = dict[tuple[Prompt, tuple[str, ...]], Choice]
     """Prompts and their options, as tokens."""

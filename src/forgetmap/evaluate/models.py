@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from forgetmap.base.errors import InputError
-
-if TYPE_CHECKING:
-    from forgetmap.evaluate.prompts import Request
+from forgetmap.evaluate.prompts import Request
 
 DTYPES = ("float32", "bfloat16", "float16")
 BF16_WARNING = (

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from forgetmap.base.errors import InputError
-from forgetmap.evaluate.questions import UNSCORED
+from forgetmap.evaluate.questions import UNSCORED, Question, Task
 from forgetmap.samples.identity import content_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from forgetmap.evaluate.questions import Question, Task
 
 
 class Message(NamedTuple):

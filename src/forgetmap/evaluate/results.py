@@ -6,10 +6,10 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -17,18 +17,12 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.files import file_hash, replacing, write_text
 from forgetmap.base.json import read_json
 from forgetmap.evaluate.answers import extract, is_right
-from forgetmap.evaluate.prompts import Prompt, as_written
-from forgetmap.evaluate.questions import UNSCORED
+from forgetmap.evaluate.prompts import Prompt, Request, as_written
+from forgetmap.evaluate.questions import UNSCORED, Question, Suite, Task
 from forgetmap.map.task_maps import UNMAPPED
 from forgetmap.readers.captrack import ANSWER
 from forgetmap.samples.identity import content_hash, wording_hash
 from forgetmap.samples.table import Meta, Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from forgetmap.evaluate.prompts import Request
-    from forgetmap.evaluate.questions import Question, Suite, Task
 
 SAMPLES = "samples.parquet"
 TASKS = "tasks.csv"

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
 from forgetmap.evaluate.executor import Job, Work
-from forgetmap.evaluate.models import Running, open_model
+from forgetmap.evaluate.models import Model, Running, open_model
 from forgetmap.evaluate.prompts import Asking, describe, is_scored, make_request
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import (
@@ -25,11 +25,7 @@ from forgetmap.evaluate.results import (
 )
 from forgetmap.evaluate.store import Store
 from forgetmap.samples.identity import content_hash
-from forgetmap.samples.table import Meta
-
-if TYPE_CHECKING:
-    from forgetmap.evaluate.models import Model
-    from forgetmap.samples.table import Samples
+from forgetmap.samples.table import Meta, Samples
 
 Progress = Callable[[int, int], None]
 """Called with the answers that are there, and how many there will be."""

@@ -12,16 +12,14 @@ import fcntl
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from types import TracebackType
+from typing import Any, Self
 from zlib import crc32
 
 import orjson
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import lines, make_folder
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 FILE = "answers.jsonl"
 _LOCK = ".lock"

@@ -15,10 +15,11 @@ import hashlib
 import os
 import re
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from pydantic import ValidationError
@@ -26,18 +27,14 @@ from pydantic import ValidationError
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import lines, open_binary, write_text
 from forgetmap.base.model import Frozen
+from forgetmap.gate.judgement import Judgement
+from forgetmap.gate.policy import Policy
 from forgetmap.map.comparison import compare_logs
+from forgetmap.map.result import ForgettingMap
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
 from forgetmap.samples.table import Samples
 from forgetmap.stats.estimate import Estimate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from forgetmap.gate.judgement import Judgement
-    from forgetmap.gate.policy import Policy
-    from forgetmap.map.result import ForgettingMap
 
 STORE = Path(".forgetmap/baselines")
 HISTORY = "history.jsonl"

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from scipy import special
 
 from forgetmap.base.words import nearest
+from forgetmap.capabilities.drift_result import Drift, MetricDrift
+from forgetmap.gate.policy import CapabilityLimit, Limit
 from forgetmap.map.causes import UNKNOWN
+from forgetmap.map.result import Cell, ForgettingMap
 from forgetmap.stats.estimate import Estimate, share
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from forgetmap.capabilities.drift_result import Drift, MetricDrift
-    from forgetmap.gate.policy import CapabilityLimit, Limit
-    from forgetmap.map.result import Cell, ForgettingMap
 
 _SPREAD = float(special.ndtri(0.975))
 

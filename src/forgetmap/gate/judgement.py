@@ -9,14 +9,16 @@ any of them at its alpha; benchmarks/gate_simulation.py measures that.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 
 from forgetmap.base.errors import InputError, WithheldError
 from forgetmap.base.model import Frozen
 from forgetmap.base.words import percent
+from forgetmap.capabilities.drift_result import Drift
 from forgetmap.gate.evidence import Evidence, drifting, in_drift, in_map
 from forgetmap.gate.policy import (
     EVERY,
@@ -29,14 +31,9 @@ from forgetmap.gate.policy import (
     Tier,
     setting_name,
 )
+from forgetmap.map.result import ForgettingMap
+from forgetmap.samples.comparability import Confound
 from forgetmap.stats.tests import holm
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from forgetmap.capabilities.drift_result import Drift
-    from forgetmap.map.result import ForgettingMap
-    from forgetmap.samples.comparability import Confound
 
 OneLimit = TypeVar("OneLimit", Limit, CapabilityLimit)
 

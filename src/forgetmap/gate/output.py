@@ -6,21 +6,16 @@ Names of models, tasks and settings come from logs: each form here is safe again
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 from xml.etree import ElementTree
 
+from rich.console import Console
 from rich.text import Text
 
 from forgetmap.base.words import clean
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.console import Console
-
-    from forgetmap.capabilities.drift_result import Drift
-    from forgetmap.gate.judgement import Finding, Judgement, Verdict
-    from forgetmap.map.result import ForgettingMap
+from forgetmap.capabilities.drift_result import Drift
+from forgetmap.gate.judgement import Finding, Judgement, Verdict
+from forgetmap.map.result import ForgettingMap
 
 _STYLES: dict[Verdict, str] = {
     "PASS": "bold green",

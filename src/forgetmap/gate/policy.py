@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from yaml import safe_dump
@@ -14,11 +15,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.model import Strict
 from forgetmap.base.words import nearest
 from forgetmap.map.causes import CAUSES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from forgetmap.map.result import Cell, ForgettingMap
+from forgetmap.map.result import Cell, ForgettingMap
 
 Tier = Literal["block", "warn"]
 Action = Literal["pass", "warn", "block", "withhold"]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forgetmap.base.errors import InputError
-from forgetmap.lineage.lives import KINDS, NEVER, Lives, share
+from forgetmap.lineage.lives import KINDS, NEVER, Kind, Lives, share
 from forgetmap.lineage.pipeline import NUMBERS, Pipeline
 from forgetmap.lineage.result import (
     Comparison,
@@ -32,24 +34,15 @@ from forgetmap.lineage.result import (
 )
 from forgetmap.map.cells import Plan
 from forgetmap.map.comparison import build_map, check_threshold, with_task_map
+from forgetmap.map.result import ForgettingMap
 from forgetmap.map.task_maps import IGNORED, TaskMap
-from forgetmap.pairing.many_logs import ManyLogs
+from forgetmap.pairing.many_logs import ItemName, ManyLogs, Outcomes
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
-from forgetmap.samples.table import THRESHOLD
+from forgetmap.samples.comparability import Identity
+from forgetmap.samples.table import THRESHOLD, Samples
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from forgetmap.lineage.lives import Kind
-    from forgetmap.map.result import ForgettingMap
-    from forgetmap.pairing.many_logs import ItemName, Outcomes
-    from forgetmap.samples.comparability import Identity
-    from forgetmap.samples.table import Samples
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 LISTED = 500
 """Items listed per kind of life line; --csv lists all."""

@@ -6,23 +6,20 @@ item that is missing at any stage of a path is `incomplete` on it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from forgetmap.stats.estimate import Estimate
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    Bools = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
-    States = NDArray[np.int8]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+States = NDArray[np.int8]
 
 Kind = Literal[
     "kept", "lost for good", "recovered", "oscillating", "learned", "learned and lost",

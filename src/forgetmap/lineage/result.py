@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -12,9 +13,6 @@ from forgetmap.base.version import __version__
 from forgetmap.lineage.lives import Kind
 from forgetmap.map.result import ForgettingMap, Headline
 from forgetmap.stats.estimate import Estimate, interval
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LINEAGE_SCHEMA_VERSION = 1
 

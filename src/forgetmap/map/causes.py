@@ -8,7 +8,8 @@ log gives the same causes everywhere. docs/explanation/causes.md says what each 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -18,13 +19,8 @@ from forgetmap.answers.language import language_of
 from forgetmap.answers.refusals import classify
 from forgetmap.answers.text import looked_at
 from forgetmap.base.errors import InputError
-from forgetmap.map.result import Cell
+from forgetmap.map.result import Cell, ForgettingMap
 from forgetmap.stats.estimate import share
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from forgetmap.map.result import ForgettingMap
 
 UNKNOWN = "unknown"
 """Counted where the log holds no text of an item: no rule can speak."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from forgetmap.base.errors import InputError
@@ -28,13 +30,8 @@ from forgetmap.stats.patterns import Patterns
 from forgetmap.stats.power import minimum_detectable_effect
 from forgetmap.stats.transitions import FEATURES, FORGET, GAIN, Estimates, N
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Adjust = Callable[[list[float]], Floats]
+Floats = NDArray[np.float64]
+Adjust = Callable[[list[float]], Floats]
 
 ALPHA = 0.05
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
@@ -17,20 +18,15 @@ from forgetmap.map.cells import CellTable, Plan
 from forgetmap.map.flips import changed_items, find_causes
 from forgetmap.map.result import Cell, ForgettingMap, Settings, Side
 from forgetmap.map.task_maps import TaskMap
-from forgetmap.pairing.two_logs import pair
+from forgetmap.pairing.two_logs import Pairs, pair
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read_all
 from forgetmap.readers.table import check_columns
-from forgetmap.samples.comparability import Confound, find_confounds, suspicions
+from forgetmap.samples.comparability import Confound, Identity, find_confounds, suspicions
 from forgetmap.samples.table import THRESHOLD, Samples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     import pyarrow as pa
-
-    from forgetmap.pairing.two_logs import Pairs
-    from forgetmap.samples.comparability import Identity
 
 Sources = tuple[tuple[str | Path | Samples, str | None, str], ...]
 """Per side: the log, the model to take from it, and the side's name."""

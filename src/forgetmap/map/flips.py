@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import orjson
 import pyarrow as pa
@@ -14,11 +14,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.files import replacing
 from forgetmap.base.words import spreadsheet_safe
 from forgetmap.map.causes import Lost, cause_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from forgetmap.pairing.two_logs import Pairs
+from forgetmap.pairing.two_logs import Pairs
 
 COLUMNS = pa.schema(
     [

@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 
 from forgetmap.base.database import connect, plain_path
 from forgetmap.base.errors import InputError
+from forgetmap.map.comparison import Comparison
 from forgetmap.map.flips import COLUMNS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from forgetmap.map.comparison import Comparison
 
 TRANSITIONS = ("forgotten", "gained", "never", "retained")
 CHANGED = TRANSITIONS[:2]

@@ -9,7 +9,8 @@ docs/explanation/published-numbers.md; the rest of forgetmap does otherwise.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,11 +18,7 @@ from forgetmap.base.database import connect
 from forgetmap.base.errors import InputError
 from forgetmap.map.result import Compat, PublishedRow
 from forgetmap.map.task_maps import IGNORED, TaskMap
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from forgetmap.samples.table import Samples
+from forgetmap.samples.table import Samples
 
 PROTOCOLS = ("post-forget",)
 _DEFAULT_K = 4.0

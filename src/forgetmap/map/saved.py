@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import make_folder, replacing
+from forgetmap.map.comparison import Comparison
 from forgetmap.map.items import ItemStore, write_items
 from forgetmap.map.result import ForgettingMap
-
-if TYPE_CHECKING:
-    from forgetmap.map.comparison import Comparison
 
 MAP, ITEMS = "map.json", "items.parquet"
 

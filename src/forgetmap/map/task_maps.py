@@ -11,19 +11,17 @@ import csv
 import io
 import math
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import open_binary
 from forgetmap.base.values import number
 from forgetmap.base.words import brief
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 _LONGEST_NAME = 1000
 UNMAPPED = "unmapped"

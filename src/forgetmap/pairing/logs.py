@@ -11,23 +11,20 @@ Each log is a side: s0, s1, ... Two views of it do the rest:
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forgetmap.base.database import connect, plain_path, query, quoted
+from forgetmap.base.database import Rows, connect, plain_path, query, quoted
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
 from forgetmap.pairing.metrics import asked_metric, choose_metric
+from forgetmap.samples.comparability import Identity
+from forgetmap.samples.table import Samples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     import pyarrow as pa
-
-    from forgetmap.base.database import Rows
-    from forgetmap.samples.comparability import Identity
-    from forgetmap.samples.table import Samples
 
 Chosen = set[tuple[str, str]]
 """Tasks, each with a metric that is compared."""

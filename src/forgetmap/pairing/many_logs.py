@@ -7,26 +7,21 @@ SQL as two logs, from the reduced rows: no log is read again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
 from forgetmap.pairing.logs import CLUSTER_BUCKETS
-from forgetmap.pairing.two_logs import PairedLogs
+from forgetmap.pairing.two_logs import PairedLogs, Pairs
+from forgetmap.samples.comparability import Identity
+from forgetmap.samples.table import Samples
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from forgetmap.pairing.two_logs import Pairs
-    from forgetmap.samples.comparability import Identity
-    from forgetmap.samples.table import Samples
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 _BATCH = 131_072
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _LENIENT_METRICS = (
     *("acc", "extractive_match", "exact_match", "prompt_level_loose_acc"),

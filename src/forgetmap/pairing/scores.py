@@ -7,25 +7,19 @@ see.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forgetmap.base.errors import InputError
-from forgetmap.pairing.logs import Logs
+from forgetmap.pairing.logs import Chosen, Logs
 from forgetmap.samples.comparability import Coverage
-from forgetmap.samples.table import THRESHOLD
+from forgetmap.samples.table import THRESHOLD, Samples
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    from forgetmap.pairing.logs import Chosen
-    from forgetmap.samples.table import Samples
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 _VALUES = """
     SELECT task, metric, key,

@@ -7,23 +7,20 @@ changes is then made by DuckDB on the driver.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from forgetmap.base.database import Rows
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import brief, some
 from forgetmap.pairing.two_logs import LogPair, Pairs
+from forgetmap.samples.comparability import Identity
 from forgetmap.samples.table import META_KEY, SCHEMA, THRESHOLD, Meta, Samples, parse_meta
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from forgetmap.base.database import Rows
-    from forgetmap.samples.comparability import Identity
 
 _MOST_FOOTERS = 200
 """Files whose metadata are looked at; parts of one log all say the same."""

@@ -7,6 +7,7 @@ number of options, a histogram of outcome patterns ("right in 2 of 3 runs before
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,17 +17,12 @@ from forgetmap.base.database import quoted
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
 from forgetmap.pairing.logs import CLUSTER_BUCKETS, SHOWN_ITEM, Logs
-from forgetmap.samples.comparability import Coverage
-from forgetmap.samples.table import THRESHOLD
+from forgetmap.samples.comparability import Coverage, Identity
+from forgetmap.samples.table import THRESHOLD, Samples
 from forgetmap.stats.patterns import Patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     import pyarrow as pa
-
-    from forgetmap.samples.comparability import Identity
-    from forgetmap.samples.table import Samples
 
 _SCALE = 10**12
 """Sums of fractions are taken over whole multiples of 1e-12, so that row order cannot matter."""

@@ -8,15 +8,12 @@ does not grow with the number of items. Draws of tasks add up to draws of catego
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 PRIOR_MASS = 2.0
 """Pseudo-items of the Dirichlet prior, spread over all possible patterns: 1/2 for each of the four

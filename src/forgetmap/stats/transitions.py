@@ -13,18 +13,15 @@ p(1-p) S/(S-1). Sums are kept apart by k, the number of options.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Floats = NDArray[np.float64]
-    Sums = Mapping[float, Floats]
-    """Options k (infinity for open answers: nothing to guess) -> sums, (features, ...)."""
+Floats = NDArray[np.float64]
+Sums = Mapping[float, Floats]
+"""Options k (infinity for open answers: nothing to guess) -> sums, (features, ...)."""
 
 N, FORGET, GAIN, BEFORE, AFTER, BOTH_WRONG = range(6)
 NOISE_BEFORE, NOISY_BEFORE, NOISE_AFTER, NOISY_AFTER = range(6, 10)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +16,6 @@ from forgetmap.base.words import brief
 from forgetmap.readers.framework import ReadOptions, json_lines
 from forgetmap.samples.table import parquet_schema
 from forgetmap.theory.arguments import Floats
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 SOURCES = ("old", "new", "trained")
 _NEEDED = ("logp_old", "logp_new", "source")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import make_folder, write_text
@@ -18,23 +18,19 @@ from forgetmap.base.json import read_json
 from forgetmap.base.model import Frozen
 from forgetmap.base.version import __version__
 from forgetmap.base.words import some
-from forgetmap.evaluate.models import Running, open_model
+from forgetmap.evaluate.models import Model, Running, open_model
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
 from forgetmap.evaluate.run import Progress, evaluate
 from forgetmap.map.comparison import compare_logs
-from forgetmap.map.result import Headline, Verdict
+from forgetmap.map.result import ForgettingMap, Headline, Verdict
 from forgetmap.map.task_maps import IGNORED, TaskMap, canonical
 from forgetmap.mitigate.merge.adapters import is_adapter
 from forgetmap.mitigate.merge.merging import LOW_RANK, How, check_mergeable, merge
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Samples
 from forgetmap.stats.estimate import Estimate, share
-
-if TYPE_CHECKING:
-    from forgetmap.evaluate.models import Model
-    from forgetmap.map.result import ForgettingMap
 
 SWEEP_SCHEMA_VERSION = 1
 _POINT = "point.json"

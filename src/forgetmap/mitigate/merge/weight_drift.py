@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,10 +18,6 @@ from forgetmap.base.model import Frozen
 from forgetmap.mitigate.merge.merging import open_weights
 from forgetmap.mitigate.merge.methods import cosine_of, products
 from forgetmap.mitigate.merge.weights import Floats, Weights, check_alike
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 TOP = 10
 """Singular vectors of the model after that are looked at, as in the paper's figures."""

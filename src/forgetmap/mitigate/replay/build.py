@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import orjson
 import yaml
@@ -24,6 +24,7 @@ from forgetmap.base.files import make_folder, replacing
 from forgetmap.base.model import Frozen
 from forgetmap.base.version import __version__
 from forgetmap.base.words import percent, some
+from forgetmap.evaluate.models import Model, Running
 from forgetmap.evaluate.store import Store
 from forgetmap.map.items import Filter
 from forgetmap.map.saved import MAP, SavedComparison, open_saved
@@ -33,9 +34,6 @@ from forgetmap.mitigate.replay.synthesis import Making, Topic, synthesise
 from forgetmap.readers.framework import ReadOptions, json_lines
 from forgetmap.readers.registry import read
 from forgetmap.theory.answers import Answer, finetuning_replay_answer, replay_answer
-
-if TYPE_CHECKING:
-    from forgetmap.evaluate.models import Model, Running
 
 REPLAY_SCHEMA_VERSION = 1
 MESSAGES, PROMPTS = "replay.jsonl", "replay-prompt-completion.jsonl"

@@ -13,18 +13,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import clean
+from forgetmap.evaluate.models import Model
 from forgetmap.evaluate.prompts import Message, Prompt, Request
+from forgetmap.evaluate.store import Store
 from forgetmap.mitigate.replay.leaks import plain_words
 from forgetmap.mitigate.replay.pool import Example, Talk
 from forgetmap.samples.identity import content_hash
-
-if TYPE_CHECKING:
-    from forgetmap.evaluate.models import Model
-    from forgetmap.evaluate.store import Store
 
 _QUESTION_TOKENS = 40
 _QUESTION_TEMPERATURE = 0.8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,6 @@ from forgetmap.evaluate.local import LocalModel, fold_batches
 from forgetmap.evaluate.models import Running
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from forgetmap.evaluate.local import Made

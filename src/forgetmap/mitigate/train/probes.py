@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -25,12 +24,10 @@ from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
 from forgetmap.gate.judgement import judge
 from forgetmap.gate.policy import Limit, Policy
 from forgetmap.map.comparison import DRAWS, compare_logs
+from forgetmap.map.result import ForgettingMap
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
 from forgetmap.samples.table import Samples
-
-if TYPE_CHECKING:
-    from forgetmap.map.result import ForgettingMap
 
 PIPELINE = "pipeline.yaml"
 _BEFORE = "before"

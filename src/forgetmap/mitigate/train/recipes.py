@@ -18,11 +18,10 @@ import orjson
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import make_folder, write_text
 from forgetmap.evaluate.models import extra_missing
+from forgetmap.evaluate.questions import Suite
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
-
-    from forgetmap.evaluate.questions import Suite
 
 Examples = Sequence[Mapping[str, Any]]
 """Rows in TRL's forms: `prompt` and `completion`, `messages`, `prompt`/`chosen`/`rejected`..."""
