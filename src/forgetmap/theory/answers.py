@@ -44,6 +44,16 @@ from forgetmap.theory.starvation import (
 )
 from forgetmap.theory.ttt import ttt_penalty
 
+__all__ = [
+    "Answer",
+    "estimate_answer",
+    "finetuning_replay_answer",
+    "flow_answer",
+    "forecast_answer",
+    "replay_answer",
+    "temperature_answer",
+]
+
 _ESTIMATE_TRUST = (
     "responses are independent draws from each policy, scored whole by the same two frozen "
     "references on the same prompts; separation and drift budget also on two equal Gaussians [D]",

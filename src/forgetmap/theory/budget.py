@@ -18,6 +18,8 @@ from forgetmap.theory.forward import (
     sft_clock_inverse,
 )
 
+__all__ = ["sft_forecast", "sft_rate", "sft_steps_until"]
+
 
 def sft_rate(first: ArrayLike, second: ArrayLike, steps: ArrayLike, replay: float = 0.0) -> Floats:
     """Speed of the clock per step, from the old mass at two checkpoints `steps` apart. [D]

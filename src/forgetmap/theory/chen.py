@@ -17,6 +17,8 @@ from scipy.stats import norm
 from forgetmap.base.errors import InputError
 from forgetmap.theory.arguments import Floats, positive, whole
 
+__all__ = ["ChenRun", "chen_simulation"]
+
 OLD_TARGET = (0.75, -3.0, 1.0)
 NEW_TARGET = (0.25, 3.5, 0.7)
 START = (0.75, -3.5, 1.0, 0.5, 0.7)

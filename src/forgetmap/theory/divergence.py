@@ -10,6 +10,8 @@ from forgetmap.base.errors import InputError
 from forgetmap.theory.arguments import Floats, gridded, target_share
 from forgetmap.theory.numeric import normal_mean
 
+__all__ = ["mixture_kl"]
+
 
 def mixture_kl(first: ArrayLike, second: ArrayLike, delta: ArrayLike) -> Floats:
     """KL from the mixture with old mass `first` to the one with old mass `second`. [D]

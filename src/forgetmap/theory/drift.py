@@ -25,6 +25,21 @@ from forgetmap.theory.arguments import (
 from forgetmap.theory.numeric import bisect, integrate, normal_mean
 from forgetmap.theory.overlap import responsibility
 
+__all__ = [
+    "Gates",
+    "Joint",
+    "drift_bound",
+    "drift_gate",
+    "gates",
+    "joint_forward_flow",
+    "joint_forward_grad",
+    "joint_reverse_flow",
+    "joint_reverse_grad",
+    "joint_reverse_kl",
+    "largest_drift",
+    "separation_for_drift",
+]
+
 
 class Joint(NamedTuple):
     """One value for each trained parameter: a gradient's part, or a path."""

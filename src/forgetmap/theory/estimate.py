@@ -18,6 +18,18 @@ from forgetmap.theory.arguments import Floats, finite, share
 from forgetmap.theory.numeric import bisect
 from forgetmap.theory.overlap import log_sech
 
+__all__ = [
+    "Measured",
+    "OldMass",
+    "OverlapEstimate",
+    "Separations",
+    "estimate_bc",
+    "estimate_delta",
+    "estimate_misassignment",
+    "estimate_old_mass",
+    "mixture_misfit",
+]
+
 NEAR_NATS = 4.0
 """A response within so many nats of even odds tells about the overlap."""
 _LIKELIHOOD_DROP = 1.920729

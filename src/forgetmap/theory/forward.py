@@ -27,6 +27,20 @@ from forgetmap.theory.divergence import mixture_kl
 from forgetmap.theory.numeric import bisect, integrate
 from forgetmap.theory.overlap import bc, resolution
 
+__all__ = [
+    "forward_flow",
+    "forward_grad",
+    "forward_grad_bounds",
+    "forward_kl",
+    "mass_after_stages",
+    "replay_clock",
+    "replay_clock_inverse",
+    "replay_for_stages",
+    "replay_share_of",
+    "sft_clock",
+    "sft_clock_inverse",
+]
+
 Dynamics = Literal["logit", "natural", "weight"]
 
 _GONE = 1e-12

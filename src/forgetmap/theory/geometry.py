@@ -9,6 +9,8 @@ from forgetmap.theory.arguments import Floats, overlapping, share
 from forgetmap.theory.numeric import normal_mean
 from forgetmap.theory.overlap import bc, joint_misassignment, responsibility
 
+__all__ = ["condition_number", "fisher", "fisher_lower_bound", "fisher_orthogonal"]
+
 
 def fisher(alpha: ArrayLike, delta: ArrayLike) -> Floats:
     """Fisher matrix in (logit, old mean, new mean): the Hessian of either KL at the target. [D]

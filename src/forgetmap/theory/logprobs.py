@@ -17,6 +17,8 @@ from forgetmap.readers.framework import ReadOptions, json_lines
 from forgetmap.samples.table import parquet_schema
 from forgetmap.theory.arguments import Floats
 
+__all__ = ["LogProbs", "read_logprobs"]
+
 SOURCES = ("old", "new", "trained")
 _NEEDED = ("logp_old", "logp_new", "source")
 

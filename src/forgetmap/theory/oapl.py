@@ -16,6 +16,17 @@ from forgetmap.theory.arguments import Floats, finite, overlapping, positive, sh
 from forgetmap.theory.numeric import bisect, normal_mean
 from forgetmap.theory.overlap import bc, responsibility
 
+__all__ = [
+    "kl_temperature",
+    "max_strength",
+    "max_syncs",
+    "oapl_fixed_logit",
+    "oapl_fixed_point",
+    "oapl_gate",
+    "oapl_loss",
+    "tilt_odds",
+]
+
 
 def tilt_odds(mass: ArrayLike, strength: ArrayLike) -> Floats:
     """Old mass after its odds were multiplied by exp(-strength). [D]

@@ -25,6 +25,25 @@ from forgetmap.theory.arguments import (
 )
 from forgetmap.theory.numeric import log_normal_mean
 
+__all__ = [
+    "bc",
+    "bc_categorical",
+    "bc_normals",
+    "behaviour_mass",
+    "eps_new",
+    "eps_old",
+    "eps_old_bound",
+    "joint_misassignment",
+    "log_eps_old",
+    "log_resolution",
+    "region_mass",
+    "resolution",
+    "responsibility",
+    "separation_of",
+    "shifted_eps_bound",
+    "total_variation",
+]
+
 LOG_2 = math.log(2)
 
 

@@ -20,6 +20,16 @@ from forgetmap.theory.divergence import (
 from forgetmap.theory.numeric import integrate
 from forgetmap.theory.overlap import log_resolution, resolution, total_variation
 
+__all__ = [
+    "reverse_curvature",
+    "reverse_envelope",
+    "reverse_flow",
+    "reverse_grad",
+    "reverse_kl",
+    "reverse_rate",
+    "reverse_slope",
+]
+
 
 def reverse_kl(beta: ArrayLike, alpha: ArrayLike, delta: ArrayLike) -> Floats:
     """Loss KL(model || target) as a function of the old weight. [D]

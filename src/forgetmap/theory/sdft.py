@@ -18,6 +18,8 @@ from forgetmap.theory.arguments import Floats, gridded, not_negative, positive, 
 from forgetmap.theory.numeric import bisect, integrate
 from forgetmap.theory.reverse import reverse_slope
 
+__all__ = ["SdftPath", "SdftRates", "sdft_drift", "sdft_flow", "sdft_limit", "sdft_rates"]
+
 
 class SdftPath(NamedTuple):
     """Old mass of the student and of the teacher."""

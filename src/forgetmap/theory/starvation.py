@@ -25,6 +25,24 @@ from forgetmap.theory.arguments import (
 from forgetmap.theory.numeric import normal_mean
 from forgetmap.theory.overlap import eps_old, responsibility
 
+__all__ = [
+    "anchored_variance",
+    "behaviour_share",
+    "centred_gain",
+    "centred_steps",
+    "importance_weight",
+    "min_batch",
+    "min_replay",
+    "no_information_prob",
+    "relative_variance",
+    "starvation_prob",
+    "unweighted_leak",
+    "weight_bounds",
+    "weight_second_moment",
+    "wright_fisher",
+    "wright_fisher_spread",
+]
+
 
 def behaviour_share(beta: ArrayLike, replay: ArrayLike) -> Floats:
     """Old share of what is sampled: the model's own and the replayed. [D]

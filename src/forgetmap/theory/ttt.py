@@ -16,6 +16,18 @@ from forgetmap.theory.arguments import Floats, finite, not_negative, overlapping
 from forgetmap.theory.numeric import bisect, normal_mean
 from forgetmap.theory.overlap import bc, eps_new, responsibility
 
+__all__ = [
+    "adaptive_eta",
+    "ttt_advantages",
+    "ttt_bracket",
+    "ttt_fixed_point",
+    "ttt_floor",
+    "ttt_force",
+    "ttt_grad",
+    "ttt_penalty",
+    "ttt_pressure",
+]
+
 ETA_CAP = 2.0**20
 """Where the search for eta ends if the budget cannot be reached, as in the released code."""
 
