@@ -19,7 +19,7 @@ import numpy as np
 from forgetmap.gate.judgement import judge
 from forgetmap.gate.policy import Policy
 from forgetmap.map.cells import CellTable, Plan
-from forgetmap.map.result import Coverage, ForgettingMap, Settings, Side
+from forgetmap.map.result import ComparedModel, Coverage, ForgettingMap, MapSettings
 from forgetmap.stats import transitions
 from simulate import KNOWN_OR_GUESSED, UNCHANGED, Kind, Regime, pattern_table, patterns_of
 
@@ -97,11 +97,11 @@ def map_of(patterns: Patterns, seed: int) -> ForgettingMap:
     """A map of made-up patterns."""
     table = CellTable(patterns, {}, Plan(draws=DRAWS, seed=seed))
     total, n = table.total(), int(patterns.n.sum())
-    side = Side(name="simulated", harness="none", runs=total.repeats_before)
+    side = ComparedModel(name="simulated", harness="none", runs=total.repeats_before)
     return ForgettingMap(
         before=side,
         after=side,
-        settings=Settings(
+        settings=MapSettings(
             metric={}, threshold=0.5, margin=0.02, seed=seed, headline=total.headline, draws=DRAWS
         ),
         coverage=Coverage(

@@ -19,7 +19,7 @@ from forgetmap.answers.items import Item, Value
 from forgetmap.base.errors import InputError
 from forgetmap.capabilities import judge as judge_module
 from forgetmap.capabilities.judge import Judge, JudgeStopped, agreement
-from forgetmap.capabilities.judge_prompts import JUDGEMENTS, Question, _mark, claims
+from forgetmap.capabilities.judge_prompts import JUDGEMENTS, JudgeQuestion, _mark, claims
 
 ITEM = Item(
     task="essay",
@@ -447,14 +447,14 @@ def test_an_answer_cannot_speak_for_the_judge(make, answer):
 
 @given(st.text(max_size=300))
 def test_no_reply_of_any_kind_gives_a_number_without_the_check_word(reply):
-    question = Question("Judge it.", {"answer": reply}, {"score": _mark(0, 10)})
+    question = JudgeQuestion("Judge it.", {"answer": reply}, {"score": _mark(0, 10)})
     assert question.check not in reply
     assert question.read(reply) is None
 
 
 @given(st.text(max_size=200), st.integers(0, 10), st.text(max_size=200))
 def test_a_verdict_survives_any_text_without_braces_around_it(before, score, after):
-    question = Question("Judge it.", {"answer": before + after}, {"score": _mark(0, 10)})
+    question = JudgeQuestion("Judge it.", {"answer": before + after}, {"score": _mark(0, 10)})
     own = json.dumps({"check": question.check, "score": score})
     reply = before.replace("{", "(") + own + after.replace("{", "(")
     assert question.read(reply) == {"score": score}

@@ -14,17 +14,16 @@ from typer.testing import CliRunner
 from forgetmap.capabilities.drift_result import Drift, DriftSettings, GroupDrift
 from forgetmap.cli.advise import advise as command
 from forgetmap.cli.app import app as commands
-from forgetmap.lineage.result import Lineage, WorstStage
-from forgetmap.lineage.result import Settings as LineageSettings
+from forgetmap.lineage.result import Lineage, LineageSettings, WorstStage
 from forgetmap.map.causes import CAUSES
 from forgetmap.map.result import (
     Cell,
+    ComparedModel,
     Counts,
     Coverage,
     ForgettingMap,
     Influence,
-    Settings,
-    Side,
+    MapSettings,
     Transition,
     Verdict,
 )
@@ -73,9 +72,9 @@ def cell(forgot=0.01, verdict=("equivalent", "kept"), n=1000, **more):
 def evidence(total=None, categories=None, confounds=(), matched=1000, drift=None, lineage=None):
     total = total or cell()
     found = ForgettingMap(
-        before=Side(name="base", harness="h", runs=1),
-        after=Side(name="tuned", harness="h", runs=1),
-        settings=Settings(metric={}, threshold=0.5, margin=0.02, seed=0, headline="raw"),
+        before=ComparedModel(name="base", harness="h", runs=1),
+        after=ComparedModel(name="tuned", harness="h", runs=1),
+        settings=MapSettings(metric={}, threshold=0.5, margin=0.02, seed=0, headline="raw"),
         coverage=Coverage(
             items_before=1000,
             items_after=1000,

@@ -27,7 +27,7 @@ from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.map.result import ForgettingMap
 from forgetmap.mitigate.merge import sweep as sweeping
 from forgetmap.mitigate.merge.merging import How, merge
-from forgetmap.mitigate.merge.sweep import Asked, sweep
+from forgetmap.mitigate.merge.sweep import SweepQuestions, sweep
 from forgetmap.mitigate.merge.weight_drift import weight_drift
 from tiny_llama import TEXT, make_tiny_model
 
@@ -163,7 +163,7 @@ def test_a_sweep_runs_resumes_and_chooses(models, tmp_path, monkeypatch):
     said = []
     options = {"new": ["new"], "budget": 1.0, "draws": 300}
     out = tmp_path / "out"
-    result = sweep(*models, out, [0, 0.5, 1], Asked(SUITE), say=said.append, **options)
+    result = sweep(*models, out, [0, 0.5, 1], SweepQuestions(SUITE), say=said.append, **options)
     assert [point.parent for point in result.points] == ["before", None, "after"]
     assert (result.old_tasks, result.new_tasks) == (["old"], ["new"])
     ends = result.points[0], result.points[2]
@@ -182,12 +182,12 @@ def test_a_sweep_runs_resumes_and_chooses(models, tmp_path, monkeypatch):
     shutil.rmtree(merged, ignore_errors=True)
     monkeypatch.setattr(sweeping, "merge", None)  # nothing is merged again
     del options["budget"]
-    again = sweep(*models, out, [0, 0.5, 1], Asked(SUITE), say=said.append, **options)
+    again = sweep(*models, out, [0, 0.5, 1], SweepQuestions(SUITE), say=said.append, **options)
     assert again.points == result.points
     assert said[-1] == "weight 0.5: finished already"
 
     with pytest.raises(InputError, match="belongs to a sweep of other models"):
-        sweep(*models, out, [0.5], Asked(SUITE), how=How("slerp"), **options)
+        sweep(*models, out, [0.5], SweepQuestions(SUITE), how=How("slerp"), **options)
 
 
 def test_a_sweep_that_died_goes_on(models, tmp_path, monkeypatch):
@@ -196,21 +196,23 @@ def test_a_sweep_that_died_goes_on(models, tmp_path, monkeypatch):
 
     monkeypatch.setattr(sweeping, "measure", die)
     with pytest.raises(KeyboardInterrupt):
-        sweep(*models, tmp_path / "out", [0.5], Asked(SUITE))
+        sweep(*models, tmp_path / "out", [0.5], SweepQuestions(SUITE))
     monkeypatch.undo()
     said = []
-    sweep(*models, tmp_path / "out", [0.5], Asked(SUITE), draws=300, say=said.append)
+    sweep(*models, tmp_path / "out", [0.5], SweepQuestions(SUITE), draws=300, say=said.append)
     assert said[-1] == "weight 0.5: finished already"
 
 
 def test_a_sweep_of_an_adapter_makes_adapters(models, adapter, tmp_path):
     lora = adapter("lora", 3)
     options = {"draws": 300, "keep": True}
-    found = sweep(models[0], lora, tmp_path / "out", [0.5], Asked(SUITE), **options)
+    found = sweep(models[0], lora, tmp_path / "out", [0.5], SweepQuestions(SUITE), **options)
     kept = tmp_path / "out" / "weight-0.5" / "linear-0.5"
     assert (kept / "adapter_model.safetensors").is_file()
     how = How("ties", density=0.5)
-    whole = sweep(models[0], lora, tmp_path / "ties", [0.5, 1], Asked(SUITE), how=how, **options)
+    whole = sweep(
+        models[0], lora, tmp_path / "ties", [0.5, 1], SweepQuestions(SUITE), how=how, **options
+    )
     assert (tmp_path / "ties" / "weight-0.5" / "ties-0.5" / "model.safetensors").is_file()
     assert [point.parent for point in whole.points] == [None, None]  # trimmed: not the model after
     assert found.after == whole.after == "one+lora"
@@ -221,7 +223,7 @@ def test_models_that_cannot_be_merged_are_refused_before_anything_is_asked(model
     config = json.loads((other / "config.json").read_text())
     (other / "config.json").write_text(json.dumps({**config, "model_type": "gemma"}))
     with pytest.raises(InputError, match="only models of one architecture"):
-        sweep(models[0], str(other), tmp_path / "out", [0.5], Asked(SUITE))
+        sweep(models[0], str(other), tmp_path / "out", [0.5], SweepQuestions(SUITE))
     assert not (tmp_path / "out").exists()
 
 
@@ -259,6 +261,8 @@ def test_reading_by_hand_agrees_with_torch(models):
 
 
 def test_sampling_settings_reach_the_models(models, tmp_path):
-    asked = Asked(SUITE, Asking(shots=0, letters=True, max_tokens=2), tasks=["old"], limit=5)
+    asked = SweepQuestions(
+        SUITE, Asking(shots=0, letters=True, max_tokens=2), tasks=["old"], limit=5
+    )
     found = sweep(*models, tmp_path / "out", [0.5], asked, draws=300)
     assert found.old_tasks == ["old"]

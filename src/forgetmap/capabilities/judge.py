@@ -28,8 +28,8 @@ from forgetmap.answers.items import Item, Value
 from forgetmap.answers.text import optional
 from forgetmap.base.errors import InputError, WithheldError
 from forgetmap.base.http import Patience, RequestFailed
-from forgetmap.capabilities.judge_client import Endpoint, Reply
-from forgetmap.capabilities.judge_prompts import VERSION, Judgement, Question, Verdict, judgement
+from forgetmap.capabilities.judge_client import Endpoint, JudgeReply
+from forgetmap.capabilities.judge_prompts import VERSION, JudgeQuestion, Rubric, Verdict, judgement
 from forgetmap.capabilities.scorers.scoring import check_lengths
 
 KEY_VARIABLE = "FORGETMAP_JUDGE_KEY"
@@ -199,12 +199,12 @@ class Judge:
         second = self.score(name, sample, said, again=1)
         return {metric: agreement(first[metric], second[metric]) for metric in first}
 
-    def _key(self, question: Question, again: int) -> str:
+    def _key(self, question: JudgeQuestion, again: int) -> str:
         parts = [self.model, question.messages(), question.schema(), self._sampling, again]
         whole = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(whole).hexdigest()
 
-    async def _ask_all(self, questions: Mapping[str, Question]) -> dict[str, Verdict | Value]:
+    async def _ask_all(self, questions: Mapping[str, JudgeQuestion]) -> dict[str, Verdict | Value]:
         """Answer all questions, from the cache or the endpoint, a bounded number at a time."""
         httpx = optional("httpx")
         self._planned += len(questions)
@@ -229,7 +229,9 @@ class Judge:
                 self._counts["requests"] += endpoint.requests
         return found
 
-    async def _verdict(self, endpoint: Endpoint, key: str, question: Question) -> Verdict | Value:
+    async def _verdict(
+        self, endpoint: Endpoint, key: str, question: JudgeQuestion
+    ) -> Verdict | Value:
         kept = self._cache.get(key)
         if kept is not None and (verdict := question.read(kept)) is not None:
             self._counts.update(judged=1, cached=1)
@@ -290,7 +292,7 @@ class _Cache:
             row = asked.fetchone()
         return None if row is None else str(row[0])
 
-    def put(self, key: str, reply: Reply) -> None:
+    def put(self, key: str, reply: JudgeReply) -> None:
         row = key, reply.text, reply.tokens_in, reply.tokens_out
         with self._clear_errors():
             self._database.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
@@ -363,7 +365,7 @@ def _check(url: str, model: str, concurrency: int, attempts: int, failure_budget
         raise InputError(f"judge: a failure budget of {failure_budget} is no share of 0 to 1")
 
 
-def _values(kind: Judgement, found: Sequence[Verdict | Value]) -> dict[str, Value]:
+def _values(kind: Rubric, found: Sequence[Verdict | Value]) -> dict[str, Value]:
     """The values of one answer; if any of its questions failed, there is no number."""
     if not found:
         return _same(kind, Value(None, "invalid_gold"))
@@ -376,7 +378,7 @@ def _values(kind: Judgement, found: Sequence[Verdict | Value]) -> dict[str, Valu
     return {metric: Value(x, answer=words[:500]) for metric, x in kind.values(verdicts).items()}
 
 
-def _same(kind: Judgement, value: Value) -> dict[str, Value]:
+def _same(kind: Rubric, value: Value) -> dict[str, Value]:
     return dict.fromkeys(kind.metrics, value)
 
 

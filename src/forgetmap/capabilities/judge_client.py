@@ -18,7 +18,7 @@ MOST_BYTES = 4 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class JudgeReply:
     """What the judge said, and the tokens it took."""
 
     text: str
@@ -52,7 +52,9 @@ class Endpoint:
         self._structured = True
         self.requests = 0
 
-    async def ask(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any]) -> Reply:
+    async def ask(
+        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any]
+    ) -> JudgeReply:
         """Ask until a reply comes, at most `attempts` times.
 
         Raises:
@@ -63,7 +65,7 @@ class Endpoint:
 
     async def _attempt(
         self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any]
-    ) -> Reply:
+    ) -> JudgeReply:
         structured = self._structured
         response = await self._post(self._payload(messages, schema, structured))
         if structured and response.status in (400, 422):
@@ -99,7 +101,7 @@ class Endpoint:
         )
 
 
-def _reply(body: bytes) -> Reply:
+def _reply(body: bytes) -> JudgeReply:
     """Take the message out of the envelope; one that is broken may be whole the next time."""
     try:
         parsed = orjson.loads(body)
@@ -111,4 +113,4 @@ def _reply(body: bytes) -> Reply:
         raise AttemptFailed("reply is no chat completion") from None
     if not all(isinstance(count, int) for count in tokens):
         raise AttemptFailed("reply is no chat completion")
-    return Reply(text if isinstance(text, str) else "", *tokens)
+    return JudgeReply(text if isinstance(text, str) else "", *tokens)

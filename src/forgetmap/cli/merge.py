@@ -30,7 +30,7 @@ from forgetmap.cli.options import progress as reading
 
 if TYPE_CHECKING:
     from forgetmap.mitigate.merge.merging import How
-    from forgetmap.mitigate.merge.sweep import Asked, Sweep
+    from forgetmap.mitigate.merge.sweep import Sweep, SweepQuestions
     from forgetmap.mitigate.merge.weight_drift import WeightDrift
 
 
@@ -219,12 +219,12 @@ def _asked(
     chat: bool,
     dtype: str,
     device: str | None,
-) -> Asked:
+) -> SweepQuestions:
     from forgetmap.evaluate.models import Running
     from forgetmap.evaluate.prompts import Asking
-    from forgetmap.mitigate.merge.sweep import Asked
+    from forgetmap.mitigate.merge.sweep import SweepQuestions
 
-    return Asked(suite, Asking(shots, chat), Running(dtype, device), tasks or (), limit)
+    return SweepQuestions(suite, Asking(shots, chat), Running(dtype, device), tasks or (), limit)
 
 
 def _sweep(
@@ -232,7 +232,7 @@ def _sweep(
     after: str,
     out: Path | None,
     weights: str,
-    asked: Asked,
+    asked: SweepQuestions,
     how: How,
     quiet: bool,
     options: dict[str, Any],

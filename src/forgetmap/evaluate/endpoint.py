@@ -16,7 +16,7 @@ import orjson
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.http import AttemptFailed, Patience, RequestFailed, Response, post
-from forgetmap.evaluate.models import Group, Reply, Running, extra_missing, plain_groups
+from forgetmap.evaluate.models import Reply, RequestGroup, Running, extra_missing, plain_groups
 from forgetmap.evaluate.prompts import Request
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class EndpointModel:
         self.warnings = ["weights and numbers of a served model are not known to forgetmap"]
         self.settings = {"model type": "endpoint", "engine": self._url}
 
-    def plan(self, requests: Sequence[Request]) -> list[Group]:
+    def plan(self, requests: Sequence[Request]) -> list[RequestGroup]:
         """Groups are what is stored at a time; inside them requests run side by side."""
         return plain_groups(len(requests), max(_GROUP, self._at_a_time))
 

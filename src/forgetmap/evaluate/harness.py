@@ -10,7 +10,7 @@ from typing import Any
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import brief
 from forgetmap.evaluate.describe import weights_hash
-from forgetmap.evaluate.models import Group, Reply, Running, extra_missing, plain_groups
+from forgetmap.evaluate.models import Reply, RequestGroup, Running, extra_missing, plain_groups
 from forgetmap.evaluate.prompts import Prompt, Request
 
 _GROUP = 64
@@ -43,14 +43,14 @@ class HarnessModel:
         }
         self._model: Any = None
 
-    def plan(self, requests: Sequence[Request]) -> list[Group]:
+    def plan(self, requests: Sequence[Request]) -> list[RequestGroup]:
         """Groups are what is stored at a time; lm-eval batches inside them."""
         size = max(_GROUP, self._how.batch or 0)
         kinds: tuple[list[int], list[int]] = ([], [])
         for place, request in enumerate(requests):
             kinds[bool(request.options)].append(place)
         return [
-            Group(tuple(places[place] for place in group.places))
+            RequestGroup(tuple(places[place] for place in group.places))
             for places in kinds
             for group in plain_groups(len(places), size)
         ]

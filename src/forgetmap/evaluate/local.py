@@ -12,7 +12,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.words import brief
 from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
 from forgetmap.evaluate.generation import Opening, Writer
-from forgetmap.evaluate.models import BF16_WARNING, Group, Reply, Running, extra_missing
+from forgetmap.evaluate.models import BF16_WARNING, Reply, RequestGroup, Running, extra_missing
 from forgetmap.evaluate.prompts import Prompt, Request
 from forgetmap.evaluate.scoring import Choice, PackedScorer
 
@@ -65,7 +65,7 @@ class LocalModel:
             "engine": _engine(),
         }
 
-    def plan(self, requests: Sequence[Request]) -> list[Group]:
+    def plan(self, requests: Sequence[Request]) -> list[RequestGroup]:
         """Score items of like length together; write texts of like length together."""
         from forgetmap.evaluate.scoring import plan_batches
 
@@ -80,13 +80,17 @@ class LocalModel:
             rows=self._how.batch,
         )
         groups = [
-            Group(tuple(fitting[item] for item in batch.items), {"shared": batch.shared})
+            RequestGroup(tuple(fitting[item] for item in batch.items), {"shared": batch.shared})
             for batch in batches
         ]
         left = [place for place in scored if choices[place].longest > self._positions]
-        return [*groups, *([Group(tuple(left))] if left else []), *self._text_groups(requests)]
+        return [
+            *groups,
+            *([RequestGroup(tuple(left))] if left else []),
+            *self._text_groups(requests),
+        ]
 
-    def _text_groups(self, requests: Sequence[Request]) -> list[Group]:
+    def _text_groups(self, requests: Sequence[Request]) -> list[RequestGroup]:
         lengths = {
             place: len(self._encode(request.prompt))
             for place, request in enumerate(requests)
@@ -98,7 +102,7 @@ class LocalModel:
             longest = lengths[order[0]] + max(requests[place].max_tokens for place in order)
             fitting = min(_TEXTS_A_BATCH[self._kind], _TOKENS_A_BATCH[self._kind] // longest)
             rows = self._how.batch or max(1, fitting)
-            groups.append(Group(tuple(order[:rows])))
+            groups.append(RequestGroup(tuple(order[:rows])))
             order = order[rows:]
         return groups
 

@@ -53,7 +53,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RequestGroup:
     """Requests that are run together."""
 
     places: tuple[int, ...]
@@ -72,7 +72,7 @@ class Model(Protocol):
     """What the comparability panel should know."""
     warnings: list[str]
 
-    def plan(self, requests: Sequence[Request]) -> list[Group]:
+    def plan(self, requests: Sequence[Request]) -> list[RequestGroup]:
         """Put the requests of one task into groups; from the whole list alone, always the same."""
 
     def run(self, requests: Sequence[Request], hints: dict[str, Any]) -> list[Reply]:
@@ -116,11 +116,14 @@ def extra_missing(package: str, extra: str) -> InputError:
     return InputError(f"{package} is not installed: pip install 'forgetmap[{extra}]'")
 
 
-def plain_groups(count: int, size: int) -> list[Group]:
+def plain_groups(count: int, size: int) -> list[RequestGroup]:
     """Groups of a fixed size in the order of the list.
 
     Example:
         >>> [group.places for group in plain_groups(3, 2)]
         [(0, 1), (2,)]
     """
-    return [Group(tuple(range(start, min(start + size, count)))) for start in range(0, count, size)]
+    return [
+        RequestGroup(tuple(range(start, min(start + size, count))))
+        for start in range(0, count, size)
+    ]

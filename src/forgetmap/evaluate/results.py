@@ -34,7 +34,7 @@ SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedQuestion:
     """A request with the question it came from."""
 
     task: Task
@@ -45,7 +45,9 @@ class Asked:
     """Where its reply lies in the store."""
 
 
-def rows(model: str, run: str, asked: Asked, reply: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def rows(
+    model: str, run: str, asked: AskedQuestion, reply: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     """Score one reply: a row for each metric."""
     question = asked.question
     row: dict[str, Any] = {
@@ -96,7 +98,7 @@ def _pick_rows(
         yield {**row, **found}
 
 
-def _text_row(asked: Asked, text: str, finished: bool) -> dict[str, Any]:
+def _text_row(asked: AskedQuestion, text: str, finished: bool) -> dict[str, Any]:
     task = as_written(asked.task, lettered=bool(asked.question.choices))
     answer, status = extract(task, text, asked.question.choices)
     row: dict[str, Any] = {"metric": "exact_match", "response": text, "answer": answer}
@@ -133,7 +135,7 @@ def write_results(
 
 
 def write_responses(
-    folder: Path, model: str, answered: Iterable[tuple[Asked, dict[str, Any]]]
+    folder: Path, model: str, answered: Iterable[tuple[AskedQuestion, dict[str, Any]]]
 ) -> None:
     """Write answers beside their items, as `forgetmap score` reads them; what failed is left out.
 

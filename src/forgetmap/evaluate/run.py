@@ -17,7 +17,7 @@ from forgetmap.evaluate.prompts import Asking, describe, is_scored, make_request
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import (
     MANIFEST,
-    Asked,
+    AskedQuestion,
     read_manifest,
     rows,
     write_responses,
@@ -139,7 +139,7 @@ def _only(suite: Suite, tasks: Sequence[str]) -> Suite:
     return dataclasses.replace(suite, tasks=kept)
 
 
-def _ask(task: Any, asking: Asking, model: Model, limit: int | None) -> Iterator[Asked]:
+def _ask(task: Any, asking: Asking, model: Model, limit: int | None) -> Iterator[AskedQuestion]:
     """The requests of a task; an answer that is scored by likelihood cannot vary, so it is one."""
     for question in list(task.questions())[:limit]:
         if question.choices and question.target not in question.choices:
@@ -151,7 +151,7 @@ def _ask(task: Any, asking: Asking, model: Model, limit: int | None) -> Iterator
             seed = content_hash(model.fingerprint, asking.seed, question.item, repeat)
             request = make_request(task, question, asking, seed)
             key = f"{content_hash(model.fingerprint, request.identity, repeat):016x}"
-            yield Asked(task, question, repeat, request, key)
+            yield AskedQuestion(task, question, repeat, request, key)
 
 
 def _check_owner(out: Path, model: Model) -> None:
@@ -164,7 +164,7 @@ def _check_owner(out: Path, model: Model) -> None:
 
 
 def _answer(
-    asked: Sequence[Asked],
+    asked: Sequence[AskedQuestion],
     open_keys: set[str],
     model: Model,
     store: Store,
@@ -188,14 +188,14 @@ def _answer(
         progress(done, total)
 
 
-def _jobs(asked: Sequence[Asked], open_keys: set[str], model: Model) -> Iterator[Job]:
+def _jobs(asked: Sequence[AskedQuestion], open_keys: set[str], model: Model) -> Iterator[Job]:
     """Plan each task's options as a whole, and all texts together, then leave out what is finished.
 
     The groups do not depend on what is finished, so that a resumed run computes the same batches
     and gets the same numbers. Probabilities of options do not depend on the other tasks either;
     texts have no last digits to keep, and small tasks would leave a graphics card idle.
     """
-    planned: dict[str | None, dict[str, Asked]] = {}
+    planned: dict[str | None, dict[str, AskedQuestion]] = {}
     claimed: set[str] = set()
     for one in asked:
         if one.key not in claimed:  # the same question in two tasks is asked once
@@ -220,7 +220,7 @@ def _meta(
     suite: Suite,
     limit: int | None,
     store: Store,
-    asked: Sequence[Asked],
+    asked: Sequence[AskedQuestion],
 ) -> Meta:
     from forgetmap.base.version import __version__
 

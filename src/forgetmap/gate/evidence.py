@@ -18,7 +18,7 @@ from forgetmap.stats.estimate import Estimate, share
 _SPREAD = float(special.ndtri(0.975))
 
 
-class Evidence(NamedTuple):
+class Measurement(NamedTuple):
     """What is known about one limit; large values are bad."""
 
     estimate: Estimate
@@ -33,7 +33,7 @@ class Bounded(NamedTuple):
     """The limit in the units of the value, and the evidence; a text says why there is none."""
 
     bound: float | None
-    evidence: Evidence | str
+    evidence: Measurement | str
 
 
 # --- from the map ---------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def _too_few(n: int, fewest: int) -> str:
     return f"it has only {n:,} items; the policy asks for {fewest:,}"
 
 
-def _of_cell(cell: Cell, limit: Limit, bound: float, pooled: bool) -> Evidence | str:
+def _of_cell(cell: Cell, limit: Limit, bound: float, pooled: bool) -> Measurement | str:
     if limit.cause:
         return _of_cause(cell, limit.cause, bound)
     single = cell.repeats_before == cell.repeats_after == 1
@@ -80,7 +80,7 @@ def _of_cell(cell: Cell, limit: Limit, bound: float, pooled: bool) -> Evidence |
     if limit.measure == "drop":
         lost = _turned(cell.change)
         p_value = p_of_drop(cell, bound) if exact else p_from_interval(_even(lost), bound)
-        return Evidence(lost, p_value, "loss of accuracy")
+        return Measurement(lost, p_value, "loss of accuracy")
     name = cell.headline if limit.measure == "forgetting" else limit.measure
     estimate = cell.forgetting.get(name)
     if estimate is None:
@@ -89,7 +89,7 @@ def _of_cell(cell: Cell, limit: Limit, bound: float, pooled: bool) -> Evidence |
         p_value = p_from_count(round(estimate.value * cell.n), cell.n, bound)
     else:
         p_value = p_from_interval(estimate, bound)
-    return Evidence(estimate, p_value, f"forgetting ({name})")
+    return Measurement(estimate, p_value, f"forgetting ({name})")
 
 
 def _turned(found: Estimate) -> Estimate:
@@ -107,14 +107,14 @@ def _even(found: Estimate) -> Estimate:
     return Estimate(value=found.value, low=found.value - reach, high=found.value + reach)
 
 
-def _of_cause(cell: Cell, cause: str, bound: float) -> Evidence | str:
+def _of_cause(cell: Cell, cause: str, bound: float) -> Measurement | str:
     """Items lost by a cause; those without text may have it or not, which widens the interval."""
     if cell.causes is None:
         return "the map has no causes for it (compare with --causes)"
     count = cell.causes.get(cause, 0)
     least, most = share(count, cell.n), share(count + cell.causes.get(UNKNOWN, 0), cell.n)
     estimate = least.model_copy(update={"high": most.high})
-    return Evidence(estimate, p_from_count(count, cell.n, bound), f"forgetting by {cause}")
+    return Measurement(estimate, p_from_count(count, cell.n, bound), f"forgetting by {cause}")
 
 
 # --- from the drift by capability -----------------------------------------------------------------
@@ -156,10 +156,10 @@ def in_drift(drift: Drift | None, limit: CapabilityLimit, where: str, fewest: in
     what = "relative " if limit.max is None else ""
     if change.two_sided:
         size, p_value = _size(change.estimate), _p_of_size(change.estimate, bound)
-        return Bounded(bound, Evidence(size, p_value, f"{what}drift", change.is_share))
+        return Bounded(bound, Measurement(size, p_value, f"{what}drift", change.is_share))
     lost = _turned(change.estimate)
     p_value = p_from_interval(lost, bound)
-    return Bounded(bound, Evidence(lost, p_value, f"{what}loss", change.is_share))
+    return Bounded(bound, Measurement(lost, p_value, f"{what}loss", change.is_share))
 
 
 def drifting(drift: Drift | None, kind: str) -> list[str]:

@@ -19,7 +19,7 @@ from forgetmap.base.errors import InputError, WithheldError
 from forgetmap.base.model import Frozen
 from forgetmap.base.words import percent
 from forgetmap.capabilities.drift_result import Drift
-from forgetmap.gate.evidence import Evidence, drifting, in_drift, in_map
+from forgetmap.gate.evidence import Measurement, drifting, in_drift, in_map
 from forgetmap.gate.policy import (
     EVERY,
     Action,
@@ -154,7 +154,7 @@ class _Case(NamedTuple):
     limit: AnyLimit
     where: str
     bound: float | None
-    evidence: Evidence | str
+    evidence: Measurement | str
     """A text says why there is none."""
 
 
@@ -280,7 +280,8 @@ def _places(
 def _corrected(cases: list[_Case], policy: Policy) -> list[float]:
     """P-values after Holm within each tier; limits with an alpha of their own stand apart."""
     adjusted = [
-        case.evidence.p_value if isinstance(case.evidence, Evidence) else math.nan for case in cases
+        case.evidence.p_value if isinstance(case.evidence, Measurement) else math.nan
+        for case in cases
     ]
     if policy.correction == "none":
         return adjusted
@@ -290,7 +291,7 @@ def _corrected(cases: list[_Case], policy: Policy) -> list[float]:
             for index, case in enumerate(cases)
             if case.limit.tier == tier
             and case.limit.alpha is None
-            and isinstance(case.evidence, Evidence)
+            and isinstance(case.evidence, Measurement)
         ]
         for index, p_value in zip(family, holm([adjusted[i] for i in family]), strict=True):
             adjusted[index] = float(p_value)
@@ -333,7 +334,7 @@ def _decided(case: _Case, policy: Policy, adjusted: float) -> Finding:
 
 
 def _reason(case: _Case, bound: float, state: State) -> str:
-    assert isinstance(case.evidence, Evidence)
+    assert isinstance(case.evidence, Measurement)
     estimate, _, name, is_share = case.evidence
     value, low, high, limit = (
         percent(number) if is_share else f"{number:.4g}"

@@ -16,20 +16,20 @@ from forgetmap.base.errors import InputError
 from forgetmap.lineage.lives import KINDS, NEVER, Kind, Lives, share
 from forgetmap.lineage.pipeline import NUMBERS, Pipeline
 from forgetmap.lineage.result import (
-    Comparison,
     DoseCurve,
     DosePoint,
     Fate,
     LifeLines,
     Lineage,
+    LineageSettings,
     Merge,
     MergedItem,
     MergePart,
     Moment,
     Node,
-    Run,
-    Settings,
+    StageMap,
     TracedItem,
+    TrainingRun,
     WorstStage,
 )
 from forgetmap.map.cells import Plan
@@ -179,7 +179,7 @@ class Builder:
             root=self.pipeline.root,
             nodes=[self._node(name) for name in self.pipeline.order],
             comparisons=[
-                Comparison(
+                StageMap(
                     before=before,
                     after=after,
                     edge=(before, after) in self.pipeline.edges,
@@ -197,7 +197,7 @@ class Builder:
             ],
             dose_curves=self._dose_curves(),
             runs=[self._run(path) for path in self.lives if len(path) > 2],
-            settings=Settings(
+            settings=LineageSettings(
                 task_map=self.task_map.name if self.task_map else None,
                 threshold=self.threshold,
                 margin=self.plan.margin,
@@ -479,7 +479,7 @@ class Builder:
             points=sorted(points, key=lambda point: point.dose),
         )
 
-    def _run(self, path: tuple[str, ...]) -> Run:
+    def _run(self, path: tuple[str, ...]) -> TrainingRun:
         lives = self.lives[path]
         doses = [self.pipeline.checkpoints[name].numbers for name in path[1:]]
         number = next((n for n in NUMBERS if all(n in found for found in doses)), None)
@@ -500,7 +500,7 @@ class Builder:
                 )
             )
         counted = Counter(lives.times_forgotten[lives.complete].tolist())
-        return Run(
+        return TrainingRun(
             path=list(path),
             number=number,
             moments=moments,

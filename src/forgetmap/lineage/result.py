@@ -34,7 +34,7 @@ class Node(Frozen):
     """Items known by the majority rule."""
 
 
-class Comparison(Frozen):
+class StageMap(Frozen):
     """Two checkpoints and the map between them."""
 
     before: str
@@ -46,7 +46,7 @@ class Comparison(Frozen):
     map: ForgettingMap
 
 
-class Item(Frozen):
+class LineageItem(Frozen):
     """One item, to find it again."""
 
     number: int
@@ -56,7 +56,7 @@ class Item(Frozen):
     item_ref: str | None
 
 
-class TracedItem(Item):
+class TracedItem(LineageItem):
     """An item and its life along a path."""
 
     states: str
@@ -88,7 +88,7 @@ class LifeLines(Frozen):
     groups: dict[str, dict[Kind, int]]
     """Counts by category (by task, without a task map)."""
     listed: dict[Kind, list[TracedItem]]
-    """Items of the kinds that changed, at most `Settings.listed` of each."""
+    """Items of the kinds that changed, at most `LineageSettings.listed` of each."""
 
     def stages(self, kind: Kind, most: int = 4) -> str:
         """At which stages the items of a kind were lost and learned, the commonest first."""
@@ -131,7 +131,7 @@ class MergePart(Frozen):
     """kept / items."""
 
 
-class MergedItem(Item):
+class MergedItem(LineageItem):
     """An item that was lost by merging."""
 
     known_to: list[str]
@@ -192,7 +192,7 @@ class Moment(Frozen):
     """Share of these that are known here."""
 
 
-class Run(Frozen):
+class TrainingRun(Frozen):
     """A path as a training run: curves, and forgetting events."""
 
     path: list[str]
@@ -204,7 +204,7 @@ class Run(Frozen):
     most_forgotten: list[TracedItem]
 
 
-class Settings(Frozen):
+class LineageSettings(Frozen):
     """How it was computed."""
 
     task_map: str | None
@@ -228,14 +228,14 @@ class Lineage(Frozen):
     forgetmap_version: str = __version__
     root: str
     nodes: list[Node]
-    comparisons: list[Comparison]
+    comparisons: list[StageMap]
     life_lines: list[LifeLines]
     worst_stages: dict[str, list[WorstStage]]
     """By the last checkpoint of a path."""
     merges: list[Merge]
     dose_curves: list[DoseCurve]
-    runs: list[Run]
-    settings: Settings
+    runs: list[TrainingRun]
+    settings: LineageSettings
     warnings: list[str] = Field(default_factory=list)
 
     def comparison(self, before: str, after: str) -> ForgettingMap:

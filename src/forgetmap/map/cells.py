@@ -62,7 +62,7 @@ class Soft(NamedTuple):
 
 
 @dataclass
-class Group:
+class CellGroup:
     """One task, or several: their patterns, their feature sums, and draws of those sums."""
 
     patterns: Patterns
@@ -189,7 +189,7 @@ class CellTable:
         size = abs(float(mean.accuracy[1] - mean.accuracy[0]))
         reach = float(special.ndtri(1 - ALPHA / 2) + special.ndtri(0.8))
         return _draft(
-            Group(whole.patterns, whole.sums, {}, soft, whole.clustered),
+            CellGroup(whole.patterns, whole.sums, {}, soft, whole.clustered),
             mean,
             Drawn(mean_draws, None, whole.patterns.n),
             interval="cluster bootstrap" if whole.clustered else "bootstrap",
@@ -198,7 +198,7 @@ class CellTable:
             influence=None,
         )
 
-    def _drawn(self, group: Group) -> tuple[Drawn, Interval]:
+    def _drawn(self, group: CellGroup) -> tuple[Drawn, Interval]:
         if not group.clustered and _is_small(group):
             counts, values, ks = possible_patterns(group.patterns)
             posterior = intervals.posterior(counts, values, self.plan.draws, self.rng)
@@ -213,14 +213,14 @@ class CellTable:
         drawn = Drawn(transitions.estimate(group.draws), without, weights)
         return drawn, "cluster bootstrap" if group.clustered else "bootstrap"
 
-    def _p_value(self, group: Group, change: Floats, counts: Floats, unit: int) -> float:
+    def _p_value(self, group: CellGroup, change: Floats, counts: Floats, unit: int) -> float:
         if not group.clustered:
             return tests.sign_flip(change, counts, unit)
         changes = (group.patterns.n * group.patterns.change)[:, None]
         sums = _by_cluster(group.patterns, changes)
         return tests.cluster_sign_flip(sums[:, 0], self.plan.draws, self.rng)
 
-    def _influence(self, group: Group, tasks: Sequence[str]) -> Influence | None:
+    def _influence(self, group: CellGroup, tasks: Sequence[str]) -> Influence | None:
         if len(tasks) < 2:
             return None
         parts = [self.groups[task] for task in tasks]
@@ -262,7 +262,7 @@ class CellTable:
 
 
 def _draft(
-    group: Group,
+    group: CellGroup,
     point: Estimates,
     drawn: Drawn,
     *,
@@ -304,7 +304,7 @@ def _draft(
     return _Draft(cell, drawn.interval(after - before, _net, 1 - 2 * ALPHA))
 
 
-def _detectable(group: Group, drawn: Drawn, change: Floats, counts: Floats) -> float:
+def _detectable(group: CellGroup, drawn: Drawn, change: Floats, counts: Floats) -> float:
     n = float(counts.sum())
     square = float((counts * change**2).sum() / n)
     if group.clustered:  # items that move together count for fewer
@@ -313,7 +313,7 @@ def _detectable(group: Group, drawn: Drawn, change: Floats, counts: Floats) -> f
     return minimum_detectable_effect(n, square)
 
 
-def draw_task(patterns: Patterns, draws: int, rng: np.random.Generator) -> Group:
+def draw_task(patterns: Patterns, draws: int, rng: np.random.Generator) -> CellGroup:
     """Sum the features of one task's items, and draw those sums by the bootstrap."""
     values, ks = _values(patterns)
     has_soft = bool((patterns.soft[:, 0] == patterns.n).all())
@@ -333,7 +333,7 @@ def draw_task(patterns: Patterns, draws: int, rng: np.random.Generator) -> Group
         soft_draws = np.stack(
             [intervals.mean_draws(n, powers[part], draws, rng) for part in _SOFT_POWERS]
         )
-    return Group(
+    return CellGroup(
         patterns,
         _split(values.T @ patterns.n, ks),
         _split(drawn, ks),
@@ -347,7 +347,7 @@ _SOFT_MEANS = [1, 4]
 _SOFT_POWERS = (slice(1, 4), slice(4, 7))
 
 
-def merge(groups: Sequence[Group]) -> Group:
+def merge(groups: Sequence[CellGroup]) -> CellGroup:
     """Pool groups by items: sums and their draws add up."""
     if len(groups) == 1:
         return groups[0]
@@ -358,7 +358,7 @@ def merge(groups: Sequence[Group]) -> Group:
             np.sum([part.sums for part in softs], axis=0),
             np.sum([part.draws for part in softs], axis=0),
         )
-    return Group(
+    return CellGroup(
         Patterns.concatenate([group.patterns for group in groups]),
         _add([group.sums for group in groups]),
         _add([group.draws for group in groups]),
@@ -450,7 +450,7 @@ def _forgetting(sums: Mapping[float, Floats], soft: Floats | None) -> Floats:
 
 
 def _transition(
-    side: int, group: Group, point: Estimates, drawn: Drawn, bounds: tuple[Floats, Floats]
+    side: int, group: CellGroup, point: Estimates, drawn: Drawn, bounds: tuple[Floats, Floats]
 ) -> Transition:
     def found(name: str) -> Estimate | None:
         def pick(estimates: Estimates) -> Floats:
@@ -476,7 +476,7 @@ def _transition(
     )
 
 
-def _soft(side: int, group: Group) -> Estimate | None:
+def _soft(side: int, group: CellGroup) -> Estimate | None:
     if group.soft is None:
         return None
     n = float(group.patterns.n.sum())
@@ -487,7 +487,7 @@ def _soft(side: int, group: Group) -> Estimate | None:
     return Estimate(value=float(group.soft.sums[side]) / n, low=low, high=high)
 
 
-def _is_small(group: Group) -> bool:
+def _is_small(group: CellGroup) -> bool:
     total = np.sum(list(group.sums.values()), axis=0)
     return intervals.is_small(total[N], total[FORGET], total[GAIN])
 

@@ -16,7 +16,7 @@ from forgetmap.map import published
 from forgetmap.map.causes import count_causes
 from forgetmap.map.cells import CellTable, Plan
 from forgetmap.map.flips import changed_items, find_causes
-from forgetmap.map.result import Cell, ForgettingMap, Settings, Side
+from forgetmap.map.result import Cell, ComparedModel, ForgettingMap, MapSettings
 from forgetmap.map.task_maps import TaskMap
 from forgetmap.pairing.two_logs import Pairs, pair
 from forgetmap.readers.framework import ReadOptions
@@ -169,7 +169,7 @@ def build_map(
     return ForgettingMap(
         before=_side(sides[0], total.repeats_before),
         after=_side(sides[1], total.repeats_after),
-        settings=Settings(
+        settings=MapSettings(
             metric=pairs.metrics,
             threshold=threshold,
             margin=plan.margin,
@@ -259,10 +259,10 @@ def with_task_map(pairs: Pairs, task_map: TaskMap) -> Pairs:
     )
 
 
-def _side(samples: Samples, runs: int) -> Side:
+def _side(samples: Samples, runs: int) -> ComparedModel:
     name = samples.model or ", ".join(samples.models)
     version = f" {samples.meta.version}" if samples.meta.version else ""
-    return Side(name=name, harness=f"{samples.meta.harness}{version}", runs=runs)
+    return ComparedModel(name=name, harness=f"{samples.meta.harness}{version}", runs=runs)
 
 
 def _conflict_warning(pairs: Pairs) -> list[str]:

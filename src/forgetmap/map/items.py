@@ -67,7 +67,7 @@ def write_items(comparison: Comparison, path: str | Path) -> None:
         )
 
 
-class Group(NamedTuple):
+class ItemGroup(NamedTuple):
     """A run of consecutive rows that are alike in all that can be filtered by."""
 
     task: str
@@ -86,7 +86,7 @@ class Filter:
     cause: str = ""
     text: str = ""
 
-    def takes(self, group: Group) -> bool:
+    def takes(self, group: ItemGroup) -> bool:
         """Whether the items of a group pass; the text is a matter of single items."""
         return (
             self.transition in ("", group.transition)
@@ -140,7 +140,7 @@ class ItemStore:
         except duckdb.Error as error:
             raise InputError(f"{path}: is not a readable Parquet file") from error
         self.groups = [
-            Group(**row)
+            ItemGroup(**row)
             for row in self._records(
                 """SELECT task, transition, cause, min(file_row_number) AS start, count(*) AS size
                    FROM items GROUP BY ALL ORDER BY start"""
@@ -283,7 +283,7 @@ def _tail(name: str) -> str:
     return f"right(rtrim({name}), {_SNIPPET})"
 
 
-def _runs(groups: Iterable[Group]) -> list[range]:
+def _runs(groups: Iterable[ItemGroup]) -> list[range]:
     """Row numbers of groups; groups that follow each other become one run."""
     runs: list[range] = []
     for group in groups:

@@ -111,7 +111,7 @@ class Cell(Frozen):
         return self.backward_transfer.get(self.headline) or self.backward_transfer.raw
 
 
-class Side(Frozen):
+class ComparedModel(Frozen):
     """Who was compared."""
 
     name: str
@@ -119,7 +119,7 @@ class Side(Frozen):
     runs: int
 
 
-class Settings(Frozen):
+class MapSettings(Frozen):
     """How it was compared."""
 
     metric: dict[str, str]
@@ -162,9 +162,9 @@ class ForgettingMap(Frozen):
 
     schema_version: int = MAP_SCHEMA_VERSION
     forgetmap_version: str = __version__
-    before: Side
-    after: Side
-    settings: Settings
+    before: ComparedModel
+    after: ComparedModel
+    settings: MapSettings
     coverage: Coverage
     confounds: list[Confound]
     warnings: list[str] = Field(default_factory=list)

@@ -67,7 +67,7 @@ class AdviceList(Frozen):
         return self.model_dump_json(indent=2)
 
 
-class Group(NamedTuple):
+class CategoryLoss(NamedTuple):
     """A category (a task, without a task map)."""
 
     name: str
@@ -93,7 +93,7 @@ class Evidence:
         return self.map.total
 
     @cached_property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[CategoryLoss]:
         """Categories, or tasks where there are none, those that lost most first."""
         return _groups(self.map.categories or self.map.tasks)
 
@@ -109,7 +109,7 @@ class Evidence:
         return told.matched >= _PAIRED * max(told.items_before, told.items_after)
 
     @cached_property
-    def hit(self) -> list[Group]:
+    def hit(self) -> list[CategoryLoss]:
         """Groups that surely forgot."""
         return [group for group in self.groups if group.cell.verdict.forgetting == "forgot"]
 
@@ -146,7 +146,7 @@ class Evidence:
         return cell.influence.task
 
     @cached_property
-    def concentrated(self) -> list[Group]:
+    def concentrated(self) -> list[CategoryLoss]:
         """Groups that surely forgot, and much more than their share of the items."""
         found = [one for one in self.hit if one.lost_share >= _CONCENTRATED * one.item_share]
         tasks = [one for one in _groups(self.map.tasks) if one.name == self.hinge]
@@ -173,11 +173,11 @@ class Evidence:
         return [one for one in groups if one.name in names and one.verdict not in steady]
 
 
-def _groups(cells: Mapping[str, Cell]) -> list[Group]:
+def _groups(cells: Mapping[str, Cell]) -> list[CategoryLoss]:
     lost = {name: max(cell.forgot.value, 0.0) * cell.n for name, cell in cells.items()}
     everything, items = sum(lost.values()), sum(cell.n for cell in cells.values())
     found = [
-        Group(name, cell, lost[name] / everything if everything else 0.0, cell.n / items)
+        CategoryLoss(name, cell, lost[name] / everything if everything else 0.0, cell.n / items)
         for name, cell in cells.items()
     ]
     return sorted(found, key=lambda group: (-group.lost_share, group.name))

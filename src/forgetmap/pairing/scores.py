@@ -77,7 +77,7 @@ class MetricPairs:
         return both
 
 
-class Side(NamedTuple):
+class ScoredAnswer(NamedTuple):
     """One item's value and words on one side."""
 
     value: float
@@ -86,7 +86,7 @@ class Side(NamedTuple):
     response: str | None
 
 
-class Asked(NamedTuple):
+class ItemWords(NamedTuple):
     """What an item is, in words."""
 
     ref: str | None
@@ -97,9 +97,9 @@ class Asked(NamedTuple):
 class ChangedItem(NamedTuple):
     """An item whose value changed."""
 
-    item: Asked
-    before: Side
-    after: Side
+    item: ItemWords
+    before: ScoredAnswer
+    after: ScoredAnswer
 
 
 class ScorePairs(Logs):
@@ -179,7 +179,7 @@ class ScorePairs(Logs):
             changed.setdefault((place[0], place[1]), []).append(ChangedItem(item, ours, theirs))
         return changed
 
-    def _texts(self, side: str) -> dict[tuple[Any, ...], tuple[Asked, Side]]:
+    def _texts(self, side: str) -> dict[tuple[Any, ...], tuple[ItemWords, ScoredAnswer]]:
         """Words of the picked items on one side, of their first run that has a value."""
         rows = self._query(
             f"""SELECT s.task, s.metric, s.key, item_ref, prompt, target, score, status, answer,
@@ -187,7 +187,7 @@ class ScorePairs(Logs):
                 FROM {side}_scores s JOIN picked USING (task, metric, key)
                 WHERE score IS NOT NULL ORDER BY repeat DESC"""
         )
-        return {row[:3]: (Asked(*row[3:6]), Side(*row[6:])) for row in rows}
+        return {row[:3]: (ItemWords(*row[3:6]), ScoredAnswer(*row[6:])) for row in rows}
 
 
 def _as_arrays(entries: list[tuple[Any, ...]]) -> MetricPairs:

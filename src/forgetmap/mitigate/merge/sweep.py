@@ -84,7 +84,7 @@ class Sweep(Frozen):
 
 
 @dataclass(frozen=True)
-class Asked:
+class SweepQuestions:
     """What the models are evaluated on."""
 
     suite: str | Path | Suite
@@ -125,7 +125,7 @@ def sweep(
     after: str,
     out: str | Path,
     weights: Sequence[float],
-    asked: Asked,
+    asked: SweepQuestions,
     *,
     how: How | None = None,
     base: str | None = None,
@@ -304,7 +304,7 @@ class _Run:
     before: str
     after: str
     out: Path
-    asked: Asked
+    asked: SweepQuestions
     how: How
     base: str | None
     say: Callable[[str], None]

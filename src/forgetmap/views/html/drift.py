@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forgetmap.capabilities.drift_result import CapabilityDrift, Drift, MetricDrift
-    from forgetmap.pairing.scores import ChangedItem, ScorePairs, Side
+    from forgetmap.pairing.scores import ChangedItem, ScoredAnswer, ScorePairs
     from forgetmap.stats.estimate import Estimate
 
 _STEPS = (0.005, 0.02, 0.05, 0.10, 0.20)
@@ -257,7 +257,7 @@ def _items(items: Sequence[ChangedItem]) -> str:
     )
 
 
-def _side(name: str, side: Side) -> str:
+def _side(name: str, side: ScoredAnswer) -> str:
     extracted = f"; extracted: {_text(side.answer)}" if side.answer is not None else ""
     return (
         f'<div><p class="soft">{name}, {_text(side.status)}{extracted}</p>'

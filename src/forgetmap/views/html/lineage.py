@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forgetmap.lineage.build import Builder
-    from forgetmap.lineage.result import DoseCurve, Lineage, Merge, Run
+    from forgetmap.lineage.result import DoseCurve, Lineage, Merge, TrainingRun
     from forgetmap.map.result import Cell
     from forgetmap.pairing.many_logs import ItemName, ItemText
     from forgetmap.stats.estimate import Estimate
@@ -288,7 +288,7 @@ class _Page:
             _table(("checkpoint", curve.number, "old kept %", "new gained %"), rows, title, text=1),
         ]
 
-    def _run(self, run: Run) -> list[str]:
+    def _run(self, run: TrainingRun) -> list[str]:
         first = run is self.result.runs[0]
         doses = [
             float(stage) if moment.dose is None else moment.dose

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from forgetmap.lineage.result import DoseCurve, LifeLines, Lineage, Merge, Node, Run
+    from forgetmap.lineage.result import DoseCurve, LifeLines, Lineage, Merge, Node, TrainingRun
     from forgetmap.map.result import Cell
 
 _MOST_ROWS = 12
@@ -151,7 +151,7 @@ def _dose_curve(curve: DoseCurve) -> Table:
     return table
 
 
-def _run(run: Run) -> Table:
+def _run(run: TrainingRun) -> Table:
     number = run.number or "stage"
     names = ("checkpoint", number, "accuracy %", "forgot %", "gained %", "recovered %")
     table = _table(names, text=1)
@@ -168,7 +168,7 @@ def _run(run: Run) -> Table:
     return table
 
 
-def _most_forgotten(run: Run) -> Table:
+def _most_forgotten(run: TrainingRun) -> Table:
     table = _table(("task", "item", "stages", "first learned", "first lost", "forgotten"), text=5)
     for item in run.most_forgotten[:_MOST_ROWS]:
         if item.times_forgotten < 2:
