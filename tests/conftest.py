@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
+import typer.testing
 from hypothesis import settings
 
 from logs import Workplace, items, write_jsonl
@@ -12,6 +14,10 @@ from places import SHARED
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("default")
+
+# Typer builds the whole tree of commands for each run of one, in a tenth of a second; the tests run
+# more than a thousand commands, so they build it once.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,9 @@ Writes results.md and figures/. Every number in the study's page of the docs is 
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -129,20 +129,28 @@ class Run:
 
 
 def main(logs: Path, out: Path) -> None:
-    runs = _find(logs)
+    runs = find(logs)
     parts = ["# A study of forgetting: the tables", _made_by()]
+    parts += [f"## {title}\n\n{make()}" for title, make in sections(runs, logs).items()]
+    (out / "results.md").write_text("\n\n".join(parts) + "\n")
+    _draw(runs, logs, out / "figures")
+
+
+def sections(runs: Sequence[Run], logs: Path) -> dict[str, Callable[[], str]]:
+    """How each section of the results is made, by its title."""
+    made: dict[str, Callable[[], str]] = {}
     for model, title in MODELS.items():
         for task in ("airports", "sums", "broad"):
             chosen = [run for run in runs if run.model == model and run.task == task]
             if chosen:
-                parts += [f"## {title}, {task}", _table(chosen)]
-    parts += ["## Forgotten by category", _categories(runs), "## One domain", _domain(runs)]
-    parts += ["## The method or the rate", _same_rate(runs)]
-    parts += ["## How far the weights moved", _weights(runs, logs)]
-    parts += ["## Behaviour", _capabilities(runs)]
-    parts += ["## Theory and measurement", _old_mass(logs), _tilt(runs)]
-    (out / "results.md").write_text("\n\n".join(parts) + "\n")
-    _draw(runs, logs, out / "figures")
+                made[f"{title}, {task}"] = partial(_table, chosen)
+    made["Forgotten by category"] = partial(_categories, runs)
+    made["One domain"] = partial(_domain, runs)
+    made["The method or the rate"] = partial(_same_rate, runs)
+    made["How far the weights moved"] = partial(_weights, runs, logs)
+    made["Behaviour"] = partial(_capabilities, runs)
+    made["Theory and measurement"] = lambda: f"{_old_mass(logs)}\n\n{_tilt(runs)}"
+    return made
 
 
 def _made_by() -> str:
@@ -162,7 +170,7 @@ def _made_by() -> str:
     )
 
 
-def _find(logs: Path) -> list[Run]:
+def find(logs: Path) -> list[Run]:
     found = []
     for path in sorted(logs.glob("*.json")):
         model = next((model for model in MODELS if path.stem.startswith(model)), None)

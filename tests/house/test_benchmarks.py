@@ -1,10 +1,13 @@
 """The benchmarks run, and every contestant finds what was put into the data."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from sizes import sizes
 
 RUN = Path(__file__).parents[2] / "benchmarks" / "run.py"
 PARTS = [
@@ -18,12 +21,29 @@ PARTS = [
 ]
 
 
-def test_a_quick_run_has_all_parts_and_the_same_counts_everywhere(tmp_path):
+IN_ONE_PROCESS = """
+import functools, json, jobs, measure, run
+
+def run_job(name, **arguments):
+    job = jobs.JOBS[name](**arguments)
+    return measure.Turn(1.0, 1.0, 1.0, json.loads(json.dumps(job.tell(job.work()))))
+
+run.run_job = run_job
+run_command = functools.cache(lambda *command: measure.run_command(command))
+run.run_command = lambda command: run_command(*command)
+run.main()
+"""
+"""The same run without a fresh process for each job: starting them takes longer than the work."""
+
+
+@pytest.mark.parametrize("how", sizes([IN_ONE_PROCESS], []))
+def test_a_quick_run_has_all_parts_and_the_same_counts_everywhere(tmp_path, how):
     pytest.importorskip("pandas")
     pytest.importorskip("polars")
     out = tmp_path / "results.md"
     done = subprocess.run(
-        [sys.executable, RUN, "--quick", "--out", out],
+        [sys.executable, *(["-c", *how] if how else [RUN]), "--quick", "--out", out],
+        env={**os.environ, "PYTHONPATH": str(RUN.parent)},
         capture_output=True,
         text=True,
         check=False,
