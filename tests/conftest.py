@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,16 @@ settings.load_profile("default")
 # Typer builds the whole tree of commands for each run of one, in a tenth of a second; the tests run
 # more than a thousand commands, so they build it once.
 typer.testing._get_command = functools.cache(typer.testing._get_command)
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage among what the tests make, not among all the modules they import."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

@@ -297,25 +297,29 @@ MISBEHAVIOURS = {
 }  # fmt: skip
 
 
+TIMEOUTS = {"hangs": 0.5, "slow loris": 0.5}
+"""Seconds for a server that never answers; others have plenty, on a busy machine too."""
+
+
 @pytest.mark.parametrize("name", MISBEHAVIOURS)
 def test_a_failure_is_a_status_never_a_number(make, name):
     behave, reason = MISBEHAVIOURS[name]
     with serving(scripted(behave)) as server:
-        judge = make(server, attempts=2, timeout=0.3)
+        judge = make(server, attempts=2, timeout=TIMEOUTS.get(name, 30))
         began = time.monotonic()
         found = judged(judge)
     assert (found.value, found.status) == (None, "judge_failed")
     assert reason in found.answer
     assert len(server.requests) == 2
     assert judge.usage.requests == 2
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 25
 
 
 @pytest.mark.parametrize("name", MISBEHAVIOURS)
 def test_a_failure_that_passes_leaves_no_trace(make, name):
     behave, _ = MISBEHAVIOURS[name]
     with serving(scripted(behave, fine)) as server:
-        assert judged(make(server, timeout=0.3)).value == 1.0
+        assert judged(make(server, timeout=TIMEOUTS.get(name, 30))).value == 1.0
 
 
 def test_an_endless_reply_is_not_read_to_the_end(make):

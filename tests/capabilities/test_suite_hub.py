@@ -132,6 +132,7 @@ def copy(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.mark.extras
 @needs_datasets
 @pytest.mark.filterwarnings("default")
 def test_a_local_copy_is_loaded_by_the_real_package(copy):
@@ -142,6 +143,7 @@ def test_a_local_copy_is_loaded_by_the_real_package(copy):
     assert only.schema == {"type": "object", "required": ["answer"]}
 
 
+@pytest.mark.extras
 @needs_datasets
 @pytest.mark.filterwarnings("default")
 def test_a_copy_in_json_lines_too(copy):
@@ -152,6 +154,7 @@ def test_a_copy_in_json_lines_too(copy):
     assert [item.ref for item in hub.load(str(copy))] == ["q1", "q2", "q3", "q4", "q5"]
 
 
+@pytest.mark.extras
 @needs_datasets
 @pytest.mark.filterwarnings("default")
 def test_what_cannot_be_loaded_is_one_clear_line(copy, tmp_path):

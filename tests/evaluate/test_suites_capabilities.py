@@ -218,6 +218,7 @@ def test_two_models_on_the_command_line_go_straight_to_drift(
     assert "forgetmap score one/responses.jsonl --manifest open-suite" in one
 
 
+@pytest.mark.extras
 @needs_datasets
 @pytest.mark.filterwarnings("default")
 def test_captrack_is_asked_from_a_local_copy(tmp_path, monkeypatch):

@@ -283,8 +283,9 @@ def test_options_are_told_from_the_question(text, expected):
     assert openai_evals.split_options(text) == expected
 
 
+@pytest.mark.extras
 def test_the_real_wheel_has_what_the_docs_say(caplog):
-    if openai_evals.VARIABLE not in os.environ:
+    if not os.environ.get(openai_evals.VARIABLE):
         pytest.skip(f"{openai_evals.VARIABLE} does not name the real wheel")
     suite = load("openai-evals")
     counts = {task.name: len(task.questions()) for task in suite.tasks}
@@ -306,6 +307,7 @@ def gym():
     return load("reasoning-gym")
 
 
+@pytest.mark.extras
 def test_generated_tasks_are_scored_by_the_package_itself(gym):
     assert len(gym.tasks) >= 20
     for task in gym.tasks:
@@ -319,10 +321,12 @@ def test_generated_tasks_are_scored_by_the_package_itself(gym):
             assert not answers.is_right(task, question, "no idea at all"), question
 
 
+@pytest.mark.extras
 def test_the_docs_list_the_generated_tasks(gym):
     assert table(gym) in PAGE.read_text(encoding="utf-8"), "print(table(load('reasoning-gym')))"
 
 
+@pytest.mark.extras
 def test_generated_tasks_have_levels_and_follow_the_seed(gym):
     levels = {task.name: {q.level for q in task.questions()} for task in gym.tasks}
     assert levels["gym_chain_sum"] == {"easy", "hard"}
@@ -381,6 +385,7 @@ def lm_eval_tasks(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.extras
 def test_tasks_of_lm_eval_become_questions(lm_eval_tasks):
     suite = load(f"lm-eval:my_group@{lm_eval_tasks}")
     choice, number = suite.tasks
@@ -400,6 +405,7 @@ def test_tasks_of_lm_eval_become_questions(lm_eval_tasks):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.extras
 def test_missing_folders_and_data_of_lm_eval_are_one_line(lm_eval_tasks):
     with pytest.raises(InputError, match="no such folder"):
         load(f"lm-eval:my_choice@{lm_eval_tasks}/none")
@@ -413,6 +419,7 @@ def test_missing_folders_and_data_of_lm_eval_are_one_line(lm_eval_tasks):
 
 @pytest.mark.slow  # lm-eval reads its 14,000 task files to know its own tasks
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.extras
 def test_unknown_tasks_of_lm_eval_are_named(lm_eval_tasks):
     with pytest.raises(InputError, match="no task or group 'no_such_task'"):
         load(f"lm-eval:no_such_task@{lm_eval_tasks}")
@@ -627,6 +634,7 @@ def test_missing_data_are_one_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.extras
 def test_a_hub_out_of_reach_is_one_line(monkeypatch):
     datasets = pytest.importorskip("datasets", reason="the hub is reached through datasets")
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from places import ROOT
+from sizes import sizes
 
 RUNS = 60
 TABLE = ROOT / "benchmarks" / "gate_rates.md"
@@ -22,11 +23,12 @@ def simulation(monkeypatch: pytest.MonkeyPatch):
     sys.modules.pop("gate_simulation", None)
 
 
-def test_noise_alone_blocks_no_more_often_than_alpha(simulation) -> None:
+@pytest.mark.parametrize("runs", sizes(20, RUNS))
+def test_noise_alone_blocks_no_more_often_than_alpha(simulation, runs) -> None:
     for case in simulation.NO_CHANGE:
         limit = max(0.0, simulation.true_value(case))
-        rate = simulation.judged(case, limit, RUNS)["BLOCK"] / RUNS
-        assert rate <= simulation.most_expected(RUNS, errors=3.1), case.name
+        rate = simulation.judged(case, limit, runs)["BLOCK"] / runs
+        assert rate <= simulation.most_expected(runs, errors=3.1), case.name
 
 
 def test_a_large_loss_is_found_and_a_small_one_needs_items(simulation) -> None:

@@ -216,10 +216,10 @@ def test_languages_are_told_only_where_clear() -> None:
 
 def test_hostile_answers_take_no_time() -> None:
     texts = ["a" * 200_000, "ab " * 60_000, "(" * 100_000, "<think>" * 20_000, "1," * 100_000]
-    start = time.perf_counter()
+    start = time.process_time()
     for text in texts:
         cause_of(Lost(target="7", answer_after="[invalid]", response_after=text))
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 # --- in the map -----------------------------------------------------------------------------------

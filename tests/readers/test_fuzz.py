@@ -53,13 +53,13 @@ HEADS = [
 NAMES = ["x.jsonl", "x.csv", "x.tsv", "x.parquet", "samples_x.jsonl", "details_x.parquet", "x.json"]
 
 
-@quick(150)
+@quick(75)
 @given(st.sampled_from(NAMES), st.sampled_from(HEADS), st.binary(max_size=400))
 def test_arbitrary_bytes(name: str, head: bytes, content: bytes) -> None:
     in_a_folder(name, head + content)
 
 
-@quick(30)
+@quick(15)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=300))
 def test_arbitrary_text_as_a_csv(text: str) -> None:
     in_a_folder("x.csv", f"question,correct,answer\n{text}".encode())
@@ -95,14 +95,14 @@ def jsonl(records: list[Any]) -> bytes:
 HARNESS_FIELDS = sorted(lm_eval_record(0).keys() | {"doc_hash", "prompt_hash", "target_hash"})
 
 
-@quick(40)
+@quick(20)
 @given(st.lists(st.dictionaries(st.sampled_from(HARNESS_FIELDS), VALUES, max_size=3), max_size=4))
 def test_harness_records_with_any_values(changes: list[dict[str, Any]]) -> None:
     records = [{**lm_eval_record(i, float(i % 2)), **new} for i, new in enumerate(changes)]
     in_a_folder("samples_x.jsonl", jsonl(records))
 
 
-@quick(20)
+@quick(10)
 @given(
     st.dictionaries(
         st.sampled_from(["model_name", "config", "configs", "n-shot", "versions", "task_hashes",
@@ -130,13 +130,13 @@ ROWS = st.lists(
 )
 
 
-@quick(40)
+@quick(20)
 @given(ROWS)
 def test_tables_with_any_values(rows: list[dict[str, Any]]) -> None:
     in_a_folder("x.jsonl", jsonl(rows))
 
 
-@quick(25)
+@quick(12)
 @given(
     st.lists(st.sampled_from(TABLE_COLUMNS), min_size=1, max_size=5, unique=True),
     st.lists(st.lists(TEXTS, min_size=5, max_size=5), min_size=1, max_size=5),
@@ -150,7 +150,7 @@ def test_csv_tables_with_any_text(names: list[str], rows: list[list[str]], betwe
     in_a_folder("x.csv", out.getvalue().encode("utf-8", "replace"))
 
 
-@quick(20)
+@quick(10)
 @given(ROWS)
 def test_parquet_tables_with_any_values(rows: list[dict[str, Any]]) -> None:
     try:
@@ -165,7 +165,7 @@ def test_parquet_tables_with_any_values(rows: list[dict[str, Any]]) -> None:
         survives(Path(folder) / "x.parquet")
 
 
-@quick(30)
+@quick(15)
 @given(st.sampled_from(SCHEMA.names), VALUES)
 def test_samples_files_with_any_column(name: str, value: Any) -> None:
     """Another kind of value in one column: refused, or read for what it is."""
@@ -205,7 +205,7 @@ def content(record: dict[str, Any]) -> tuple[str, str, str]:
     return record["question"], record.get("choices", ""), record.get("target", "")
 
 
-@quick(40)
+@quick(20)
 @given(SIDES, SIDES, st.randoms(use_true_random=False))
 def test_only_equal_contents_are_paired(before: list, after: list, chance: Any) -> None:
     """Against plain sets: as many pairs as contents that stand on both sides."""
@@ -230,7 +230,7 @@ def test_only_equal_contents_are_paired(before: list, after: list, chance: Any) 
             assert flip["prompt_before"] == flip["prompt_after"]
 
 
-@quick(10)
+@quick(8)
 @given(st.permutations(range(6)), st.permutations(range(6)), st.lists(SCORES, min_size=6))
 def test_the_order_of_rows_does_not_matter(one: list, two: list, scores: list) -> None:
     rows = items(scores[:6])

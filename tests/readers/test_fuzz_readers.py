@@ -24,7 +24,7 @@ from golden import LOGS, Golden, parquet_bytes, write_files
 from logs import content_of
 from malformed import BYTE_DAMAGES, FILE_DAMAGES, VALUES, Case, edit, make_case
 
-CASES = cases(80)
+CASES = cases(40)
 AT_ONCE = 100
 """Logs paired in one go, to be quick: each under task names of its own."""
 

@@ -269,6 +269,7 @@ def test_a_damaged_zstd_member_is_refused(tmp_path):
         inspect.read(tmp_path, ALL)
 
 
+@pytest.mark.extras
 @needs_inspect
 @pytest.mark.filterwarnings("default")
 def test_inspects_own_api_gives_the_same(monkeypatch):

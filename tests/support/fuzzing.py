@@ -26,7 +26,7 @@ SCORED = {"ok", "no_answer", "truncated", "refused"}
 
 
 def cases(default: int) -> int:
-    """How many cases to try: few in the default run, more by FORGETMAP_FUZZ_CASES."""
+    """How many cases to try: few in the default run; `make slow` and `make fuzz` say how many."""
     return int(os.environ.get("FORGETMAP_FUZZ_CASES", default))
 
 

@@ -178,7 +178,7 @@ def assert_safe_for_a_terminal(text: str) -> None:
 
 
 def child(
-    code: str, *arguments: object, timeout: float = 30, prefix: Sequence[str] = ()
+    code: str, *arguments: object, timeout: float = 120, prefix: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
     """Run Python code in a process of its own, with this process's import path."""
     return subprocess.run(

@@ -292,7 +292,8 @@ def _archive(members: Any) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, value in members.items():
-            archive.writestr(str(name), _json(value))
+            entry = zipfile.ZipInfo(str(name))  # always of 1980, where the name alone means now
+            archive.writestr(entry, _json(value), zipfile.ZIP_DEFLATED)
     return out.getvalue()
 
 

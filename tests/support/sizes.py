@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 
-def sizes(quick: object, full: object) -> list[object]:
-    """Parameters of a test that takes long at its full size."""
-    return [pytest.param(quick, id="quick"), pytest.param(full, id="full", marks=pytest.mark.slow)]
+def sizes(quick: Any, full: Any) -> list[Any]:
+    """Parameters of a test that takes long at its full size; tuples if it takes several."""
+    few, many = (size if isinstance(size, tuple) else (size,) for size in (quick, full))
+    return [pytest.param(*few, id="quick"), pytest.param(*many, id="full", marks=pytest.mark.slow)]
