@@ -10,6 +10,8 @@ import pytest
 import typer.testing
 from hypothesis import settings
 
+import forgetmap
+from forgetmap import api
 from logs import Workplace, items, write_jsonl
 from places import SHARED
 
@@ -19,6 +21,19 @@ settings.load_profile("default")
 # Typer builds the whole tree of commands for each run of one, in a tenth of a second; the tests run
 # more than a thousand commands, so they build it once.
 typer.testing._get_command = functools.cache(typer.testing._get_command)
+
+
+@functools.cache
+def _demo() -> forgetmap.ForgettingMap:
+    return api.demo()
+
+
+def _demo_once(**files: Path) -> forgetmap.ForgettingMap:
+    return api.demo(**files) if files else _demo()
+
+
+# Many examples in docstrings and pages begin with the map of the bundled example.
+forgetmap.demo = _demo_once
 
 
 def pytest_collection_finish() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -24,11 +25,12 @@ PANELS = {
 """Plots that the specification names, by section from 2 to 12."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def drawn():
-    """Draw one figure; gives its panels in order."""
+    """Draw a figure, once for all tests; gives its panels in order."""
     import matplotlib.pyplot as plt
 
+    @functools.cache
     def draw(name):
         with figures.look():
             return [ax for ax in figures.FIGURES[name]().axes if ax.get_title(loc="left")]
