@@ -163,18 +163,29 @@ def open_binary(path: Path) -> BinaryIO:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
 
 
+def head(path: Path, size: int = 4096) -> bytes:
+    """The beginning of a file, without a byte order mark and leading white space."""
+    with open_binary(path) as file:
+        return file.read(size).removeprefix(_MARK).lstrip()
+
+
 def find_files(path: Path, pattern: str) -> list[Path]:
-    """The files under a folder whose name fits the pattern; links to folders are followed, once."""
-    found: list[Path] = []
+    """The files under a folder whose names fit the pattern; or the path itself, if it is a file.
+
+    Links to folders are followed, each folder once.
+    """
+    if not path.is_dir():
+        return [path] if path.is_file() and fnmatch.fnmatchcase(path.name, pattern) else []
+    files: list[Path] = []
     seen: set[str] = set()
-    for folder, folders, files in os.walk(path, followlinks=True, onerror=_cannot_read):
+    for folder, folders, names in os.walk(path, followlinks=True, onerror=_cannot_read):
         real = os.path.realpath(folder)
         if real in seen:
             folders.clear()
             continue
         seen.add(real)
-        found.extend(Path(folder, name) for name in files if fnmatch.fnmatchcase(name, pattern))
-    return sorted(file for file in found if file.is_file())
+        files.extend(Path(folder, name) for name in names if fnmatch.fnmatchcase(name, pattern))
+    return sorted(file for file in files if file.is_file())
 
 
 def _cannot_read(error: OSError) -> None:

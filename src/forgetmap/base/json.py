@@ -17,14 +17,21 @@ MAX_JSON_BYTES = 512 * 2**20
 
 
 def parse_json(text: bytes) -> Any:
-    """Parse JSON fast; accept what Python harnesses write beyond it: NaN, halves of characters."""
+    """Parse JSON fast; accept what Python harnesses write beyond it: NaN, halves of characters.
+
+    What cannot be parsed is a ValueError.
+    """
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        found = json.loads(text)
-    if b"\\ud" in text.lower():  # a lone surrogate can be neither stored nor printed
-        found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
-    return found
+        pass
+    try:
+        value = json.loads(text)
+        if b"\\ud" in text.lower():  # a lone surrogate can be neither stored nor printed
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return value
 
 
 def read_json(path: Path) -> Any:
@@ -32,7 +39,7 @@ def read_json(path: Path) -> Any:
     content = read_small(path, MAX_JSON_BYTES, "a results file")
     try:
         return parse_json(content)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(f"{path}: is not valid JSON ({brief(error)})") from error
 
 
@@ -48,6 +55,6 @@ def first_record(path: Path) -> dict[str, Any]:
     """
     try:
         record = parse_json(next(iter(lines(path)), (0, b"{}"))[1])
-    except (ValueError, RecursionError):
+    except ValueError:
         return {}
     return record if isinstance(record, dict) else {}

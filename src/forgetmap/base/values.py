@@ -9,8 +9,6 @@ _WORDS = {
     **dict.fromkeys(("true", "yes", "correct", "pass", "passed", "right", "c"), 1.0),
     **dict.fromkeys(("false", "no", "incorrect", "fail", "failed", "wrong", "i"), 0.0),
 }
-
-
 _NOTHING = {"", "nan", "null", "none", "na", "n/a", "<na>"}
 
 
@@ -29,12 +27,12 @@ def number(value: object) -> float | None:
             return None
         value = _WORDS.get(word, word)
     try:
-        found = float(value)  # type: ignore[arg-type]
+        score = float(value)  # type: ignore[arg-type]
     except (ValueError, TypeError, OverflowError):
-        found = math.inf
-    if math.isinf(found):
+        score = math.inf
+    if math.isinf(score):
         raise ValueError(f"{value!r:.40} is not a number")
-    return None if math.isnan(found) else found
+    return None if math.isnan(score) else score
 
 
 def storable(text: str) -> str:
@@ -45,6 +43,16 @@ def storable(text: str) -> str:
         'caf?'
     """
     return text.encode("utf-8", "replace").decode()
+
+
+def optional_text(value: object) -> str | None:
+    """The value as text; None stays None.
+
+    Example:
+        >>> optional_text(4), optional_text(None)
+        ('4', None)
+    """
+    return None if value is None else str(value)
 
 
 def file_name(path: Path) -> str:

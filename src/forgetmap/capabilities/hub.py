@@ -18,6 +18,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.words import brief
 from forgetmap.capabilities.manifest import Manifest
 from forgetmap.readers.captrack import to_item
+from forgetmap.readers.framework import malformed
 
 DATASET = "tri-fair-lab/captrack"
 COLUMNS = (
@@ -80,12 +81,8 @@ def to_items(
         return []
     items = []
     for number, row in enumerate(rows):
-        try:
+        with malformed(" ".join(names), f" row {number}"):
             item = _item(task or _known(manifest, str(row.get("family")), "family"), row, number)
-        except (ValueError, TypeError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{' '.join(names)} row {number}: {brief(error)}") from error
         if not wanted or item.task in wanted:
             items.append(item)
     return items

@@ -1,7 +1,7 @@
 """BFCL: `score/<model>/.../<prefix>_<category>_score.json`, and the `result` tree beside `score`.
 
-A score file lists failures only, below a summary: an item that is not there has passed. Which items
-there are is told by the result file, so both are read, and their counts must agree.
+A score file lists failures only, below a summary: an item that is not listed has passed. The result
+file says which items there are, so both are read, and their counts must agree.
 """
 
 from __future__ import annotations
@@ -10,23 +10,19 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import find_files, open_binary
-from forgetmap.base.values import file_name
-from forgetmap.base.words import brief
-from forgetmap.readers.framework import json_lines
-from forgetmap.samples.table import Meta, Samples, batches
+from forgetmap.base.files import find_files, head
+from forgetmap.base.values import file_name, optional_text
+from forgetmap.readers.framework import ReadOptions, json_lines, malformed, note_settings
+from forgetmap.samples.table import Meta, Samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from forgetmap.readers.framework import ReadOptions
-
-_HEAD = re.compile(rb'\s*\{[^{}]*"accuracy"[^{}]*"total_count"')
+_HEAD = re.compile(rb'\{[^{}]*"accuracy"[^{}]*"total_count"')
 _NAME = re.compile(r"(?:(BFCL_v\d+)_|gorilla_openfunctions_v1_test_)?(.+)_score\.json$")
 _FAILED_CALL = "Error during inference"
-"""What stands for the answer where the model could not be asked."""
-_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, OverflowError)
+"""How the answer begins if the model could not be asked."""
 
 
 def sniff(path: Path) -> bool:
@@ -35,24 +31,13 @@ def sniff(path: Path) -> bool:
 
 
 def _files(path: Path) -> list[Path]:
-    files = find_files(path, "*_score.json") if path.is_dir() else [path]
-    return [file for file in files if file.name.endswith("_score.json") and _has_summary(file)]
-
-
-def _has_summary(file: Path) -> bool:
-    with open_binary(file) as opened:
-        return bool(_HEAD.match(opened.read(4096)))
+    return [file for file in find_files(path, "*_score.json") if _HEAD.match(head(file))]
 
 
 def read(path: Path, how: ReadOptions) -> Samples:
     """Read all score files under the path, each with its result file."""
     meta = Meta(harness="bfcl")
-
-    def rows() -> Iterator[dict[str, Any]]:
-        for file in _files(path):
-            yield from _rows(file, how, meta)
-
-    return Samples.collect(batches(rows()), meta)
+    return Samples.from_rows((row for file in _files(path) for row in _rows(file, how, meta)), meta)
 
 
 class _Answer(NamedTuple):
@@ -61,8 +46,8 @@ class _Answer(NamedTuple):
 
 
 def _rows(file: Path, how: ReadOptions, meta: Meta) -> Iterator[dict[str, Any]]:
-    found = _NAME.match(file_name(file))
-    version, category = found.groups() if found else (None, "all")
+    name = _NAME.match(file_name(file))
+    version, category = name.groups() if name else (None, "all")
     model, result_file = _locate(file)
     answers = _read_answers(result_file, how, meta.warnings)
     failures, (total, correct) = _read_failures(file, category, answers, how, meta.warnings)
@@ -71,13 +56,11 @@ def _rows(file: Path, how: ReadOptions, meta: Meta) -> Iterator[dict[str, Any]]:
             f"{file}: counts {total} items with {correct} right and lists {len(failures)} "
             f"failures, {result_file.name} holds {len(answers)} items; evaluate again"
         )
-    known = meta.settings.setdefault(model, {})
-    if version:
-        known.setdefault("task version", {})[category] = version
+    note_settings(meta, model, {"task version": version}, category)
     for reference, (line, result) in answers.items():
         failed = isinstance(result, str) and result.startswith(_FAILED_CALL)
         failure = failures.get(reference)
-        sample: dict[str, Any] = {
+        row: dict[str, Any] = {
             "model": model,
             "run": file_name(file),
             "task": category,
@@ -88,25 +71,31 @@ def _rows(file: Path, how: ReadOptions, meta: Meta) -> Iterator[dict[str, Any]]:
             "source": f"{file_name(result_file)}:{line}",
         }
         if how.text:
-            sample["response"] = None if result is None else str(result)
-        if how.text and failure:
-            prompt = failure.get("prompt")
-            question = prompt.get("question") if isinstance(prompt, dict) else prompt
-            sample["prompt"] = None if question is None else str(question)
-            sample["target"] = str(failure.get("possible_answer", "")) or None
-        yield sample
+            with malformed(result_file, line, "not a BFCL result"):
+                row |= _texts(result, failure)
+        yield row
+
+
+def _texts(result: Any, failure: dict[str, Any] | None) -> dict[str, str | None]:
+    """The response; the prompt and target too where the item failed."""
+    texts = {"response": optional_text(result)}
+    if failure:
+        prompt = failure.get("prompt")
+        question = prompt.get("question") if isinstance(prompt, dict) else prompt
+        texts["prompt"] = optional_text(question)
+        texts["target"] = str(failure.get("possible_answer", "")) or None
+    return texts
 
 
 def _locate(file: Path) -> tuple[str, Path]:
-    """Tell the model of a score file, and where its result file is."""
+    """Find the model of a score file, and its result file."""
     name = file.name.removesuffix("_score.json") + "_result.json"
     score = next((folder for folder in file.parents if folder.name == "score"), None)
     inner = file.parent.relative_to(score).parts if score else ()
     candidates = [file.with_name(name)]
     if score and inner:
         results = score.parent / "result" / inner[0]
-        candidates = [score.parent.joinpath("result", *inner, name)]
-        candidates += find_files(results, name) if results.is_dir() else []
+        candidates = [score.parent.joinpath("result", *inner, name), *find_files(results, name)]
     for candidate in candidates:
         if candidate.is_file():
             return file_name(score / inner[0] if score and inner else file.parent), candidate
@@ -121,7 +110,7 @@ def _read_answers(file: Path, how: ReadOptions, warnings: list[str]) -> dict[str
     for line, record in json_lines(file, how, warnings):
         reference = record.get("id")
         if not isinstance(reference, str) or reference in answers:
-            raise InputError(f"{file}:{line}: the id {reference!r:.60} is no text or stands twice")
+            raise InputError(f"{file}:{line}: the id {reference!r:.60} is not text or stands twice")
         answers[reference] = _Answer(line, record.get("result"))
     return answers
 
@@ -137,7 +126,7 @@ def _read_failures(
     failures: dict[str, dict[str, Any]] = {}
     counts: tuple[int, int] | None = None
     for line, record in json_lines(file, how, warnings):
-        try:
+        with malformed(file, line, "not a BFCL failure"):
             if counts is None:
                 counts = int(record["total_count"]), int(record["correct_count"])
                 continue
@@ -146,10 +135,7 @@ def _read_failures(
                 raise ValueError("not a failure")
             if reference not in answers:
                 raise ValueError(f"the id {reference!r:.60} is not in the result file")
-        except _MALFORMED as error:
-            reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
-            raise InputError(f"{file}:{line}: not a BFCL failure ({reason})") from error
-        failures[reference] = record
+            failures[reference] = record
     if counts is None:
         raise InputError(f"{file}: is empty")
     return failures, counts
@@ -160,5 +146,5 @@ def _reference(record: dict[str, Any], category: str) -> str:
     prompt = record.get("prompt")
     if isinstance(prompt, dict) and isinstance(prompt.get("id"), str):
         return str(prompt["id"])
-    found = record["id"]
-    return found if isinstance(found, str) else f"{category}_{int(found) - 1}"
+    number = record["id"]
+    return number if isinstance(number, str) else f"{category}_{int(number) - 1}"

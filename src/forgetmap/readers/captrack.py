@@ -19,14 +19,14 @@ import orjson
 
 from forgetmap.answers.items import Item
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import find_files, open_binary
+from forgetmap.base.files import find_files, head
 from forgetmap.base.json import parse_json, read_json
 from forgetmap.base.values import file_name
 from forgetmap.base.words import brief
-from forgetmap.readers.framework import ReadOptions
+from forgetmap.readers.framework import ReadOptions, as_object, malformed
 from forgetmap.readers.table import NAMES, parquet_records, table_records
 from forgetmap.samples.identity import content_hash, wording_hash
-from forgetmap.samples.table import Meta, Samples, batches
+from forgetmap.samples.table import Meta, Samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -94,10 +94,9 @@ def _is_responses(file: Path) -> bool:
 def _columns(file: Path) -> set[str]:
     """The columns of a file's first row; of a JSON file, those of the known ones in its head."""
     if file.suffix.lower() == ".json":
-        with open_binary(file) as opened:
-            head = opened.read(2**16)
-        known = {ANSWER, "gold", *NAMES["score"]} if head.lstrip()[:1] in (b"[", b"{") else set()
-        return {name for name in known if f'"{name}"'.encode() in head}
+        start = head(file, 2**16)
+        known = {ANSWER, "gold", *NAMES["score"]} if start[:1] in (b"[", b"{") else set()
+        return {name for name in known if f'"{name}"'.encode() in start}
     return set(next((record for _, record in _rows(file, ReadOptions(), [])), {}))
 
 
@@ -105,7 +104,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
     """Read the answers as samples that are yet to be scored."""
     meta = Meta(harness="captrack")
     rows = (_sample(record, how) for record in records(path, how, meta.warnings))
-    return Samples.collect(batches(rows), meta)
+    return Samples.from_rows(rows, meta)
 
 
 def _sample(record: Record, how: ReadOptions) -> dict[str, Any]:
@@ -153,10 +152,8 @@ def records(path: Path, how: ReadOptions, warnings: list[str]) -> Iterator[Recor
             if ANSWER not in row:
                 warnings.append(f"{file_name(file.path)}: has no {ANSWER!r}; left out")
                 break
-            try:
+            with malformed(file.path, f" row {number}"):
                 yield from _answers(file, number, row, repeats)
-            except (ValueError, TypeError, RecursionError) as error:
-                raise InputError(f"{file.path} row {number}: {brief(error)}") from error
 
 
 def _answers(
@@ -250,7 +247,7 @@ def _object(value: Any, name: str) -> dict[str, Any]:
 def _json(text: str, name: str) -> Any:
     try:
         return parse_json(text.encode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError(f"{name} is not valid JSON ({brief(error)})") from error
 
 
@@ -275,7 +272,7 @@ def _cell(name: str, cell: str) -> Any:
     if name in _NESTED and cell[:1] in ("[", "{"):
         try:
             return parse_json(cell.encode())
-        except (ValueError, RecursionError):
+        except ValueError:
             return cell
     return cell
 
@@ -293,6 +290,6 @@ def _json_records(file: Path) -> list[dict[str, Any]]:
     if not isinstance(content, list):
         raise InputError(f"{file}: a JSON list of rows was expected")
     for number, record in enumerate(content, start=1):
-        if not isinstance(record, dict):
-            raise InputError(f"{file} row {number}: a JSON object was expected")
+        with malformed(file, f" row {number}"):
+            as_object(record)
     return content

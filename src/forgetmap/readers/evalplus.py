@@ -6,20 +6,24 @@ file: items are known by their task id, and `hash` tells which test set they wer
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import find_files, open_binary
-from forgetmap.base.json import read_json
-from forgetmap.base.values import file_name
-from forgetmap.base.words import brief
-from forgetmap.samples.table import Meta, Samples, batches
+from forgetmap.base.files import find_files, head
+from forgetmap.base.values import file_name, optional_text
+from forgetmap.readers.framework import (
+    ReadOptions,
+    as_object,
+    json_object,
+    malformed,
+    note_settings,
+)
+from forgetmap.samples.table import Meta, Samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from forgetmap.readers.framework import ReadOptions
 
 _SUFFIX = "eval_results.json"
 _STATUSES = {
@@ -31,66 +35,48 @@ _STATUSES = {
 
 def sniff(path: Path) -> bool:
     """Go by the file's name and the first keys in it."""
-    return any(_is_results(file) for file in _files(path))
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return find_files(path, f"*{_SUFFIX}")
-    return [path] if path.name.endswith(_SUFFIX) else []
-
-
-def _is_results(file: Path) -> bool:
-    with open_binary(file) as opened:
-        head = opened.read(1024)
-    return b'"eval"' in head and (b'"hash"' in head or b'"date"' in head)
+    heads = map(head, find_files(path, f"*{_SUFFIX}"))
+    return any(b'"eval"' in text and (b'"hash"' in text or b'"date"' in text) for text in heads)
 
 
 def read(path: Path, how: ReadOptions) -> Samples:
     """Read all result files under the path."""
     meta = Meta(harness="evalplus")
-    repeats: dict[tuple[str, str], int] = {}
-
-    def rows() -> Iterator[dict[str, Any]]:
-        for file in _files(path):
-            how.tick(file.stat().st_size)
-            yield from _rows(file, read_json(file), repeats, how.text, meta)
-
-    return Samples.collect(batches(rows()), meta)
+    repeats: Counter[tuple[str, str]] = Counter()
+    files = find_files(path, f"*{_SUFFIX}")
+    return Samples.from_rows(
+        (row for file in files for row in _rows(file, repeats, how, meta)), meta
+    )
 
 
 def _rows(
-    file: Path, results: Any, repeats: dict[tuple[str, str], int], text: bool, meta: Meta
+    file: Path, repeats: Counter[tuple[str, str]], how: ReadOptions, meta: Meta
 ) -> Iterator[dict[str, Any]]:
-    tasks = results.get("eval") if isinstance(results, dict) else None
+    results = json_object(file, how, "not an EvalPlus results file")
+    tasks = results.get("eval")
     if not isinstance(tasks, dict):
-        raise InputError(f"{file}: holds no 'eval' of tasks; is it an EvalPlus results file?")
-    model = _model(file)
+        raise InputError(f"{file}: has no 'eval' with tasks; is it an EvalPlus results file?")
+    model, version = _model(file), results.get("hash")
     for task_id, completions in tasks.items():
-        try:
-            found = list(_completions(completions))
-        except (ValueError, TypeError, LookupError) as error:
-            reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
-            raise InputError(f"{file} task {task_id!r:.60}: {reason}") from error
+        with malformed(file, f" task {task_id!r:.60}"):
+            scored = list(_completions(completions))
         dataset = task_id.partition("/")[0].lower()
-        if isinstance(results.get("hash"), str):
-            known = meta.settings.setdefault(model, {})
-            known.setdefault("task version", {})[dataset] = results["hash"]
-        for index, (scores, solution) in enumerate(found):
-            repeat = repeats.get((model, task_id), 0)
-            repeats[model, task_id] = repeat + 1
+        if isinstance(version, str):
+            note_settings(meta, model, {"task version": version}, dataset)
+        for index, (scores, solution) in enumerate(scored):
             for metric, score in scores.items():
                 yield {
                     "model": model,
                     "run": file_name(file),
                     "task": dataset,
                     "item_ref": task_id,
-                    "repeat": repeat,
+                    "repeat": repeats[model, task_id],
                     "metric": metric,
                     "score": score,
                     "source": f"{file_name(file)} {task_id}[{index}]",
-                    "response": solution if text else None,
+                    "response": solution if how.text else None,
                 }
+            repeats[model, task_id] += 1
 
 
 def _model(file: Path) -> str:
@@ -110,14 +96,9 @@ def _completions(completions: Any) -> Iterator[tuple[dict[str, float], str | Non
         return
     if not isinstance(completions, list):
         raise TypeError("a list of completions was expected")
-    for completion in completions:
-        if not isinstance(completion, dict):
-            raise TypeError("a completion must be an object")
-        solution = completion.get("solution")
-        yield (
-            _scores(completion["base_status"], completion.get("plus_status")),
-            None if solution is None else str(solution),
-        )
+    for completion in map(as_object, completions):
+        scores = _scores(completion["base_status"], completion.get("plus_status"))
+        yield scores, optional_text(completion.get("solution"))
 
 
 def _scores(base: Any, plus: Any) -> dict[str, float]:

@@ -20,18 +20,15 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import find_files, open_binary, replacing
+from forgetmap.base.files import find_files, head, replacing
 from forgetmap.base.json import first_record, parse_json, read_json
-from forgetmap.base.values import file_name, number
-from forgetmap.base.words import brief
-from forgetmap.readers.framework import json_lines
+from forgetmap.base.values import file_name, number, optional_text
+from forgetmap.readers.framework import ReadOptions, json_lines, malformed, note_settings
 from forgetmap.samples.identity import content_hash
-from forgetmap.samples.table import STATUSES, Meta, Samples, batches
+from forgetmap.samples.table import STATUSES, THRESHOLD, Meta, Samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from forgetmap.readers.framework import ReadOptions
 
 SCHEMA_VERSION = "0.3.0"
 """What is written, and the newest minor version known."""
@@ -59,10 +56,9 @@ def _is_samples(path: Path) -> bool:
 
 
 def _is_aggregate(path: Path) -> bool:
-    with open_binary(path) as file:
-        head = file.read(2**16)
+    start = head(path, 2**16)
     names = (b'"schema_version"', b'"evaluation_id"', b'"source_metadata"')
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and all(n in head for n in names)
+    return start.startswith(b"{") and all(name in start for name in names)
 
 
 @dataclass(frozen=True)
@@ -98,7 +94,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
         for file in files:
             yield from _rows(file, abouts[file], runs, how, meta)
 
-    return Samples.collect(batches(rows()), meta)
+    return Samples.from_rows(rows(), meta)
 
 
 def _samples_files(path: Path, warnings: list[str]) -> list[Path]:
@@ -129,9 +125,9 @@ def _check_version(version: object, where: str, warnings: list[str]) -> None:
             f" up to {SCHEMA_VERSION} (a newer forgetmap may know it)"
         )
     if int(known[2]) > int(SCHEMA_VERSION.split(".")[1]):
-        told = f"schema version {version} is newer than {SCHEMA_VERSION}; read as {SCHEMA_VERSION}"
-        if told not in warnings:
-            warnings.append(told)
+        newer = f"schema version {version} is newer than {SCHEMA_VERSION}; read as {SCHEMA_VERSION}"
+        if newer not in warnings:
+            warnings.append(newer)
 
 
 def _read_aggregate(samples: Path, warnings: list[str]) -> _Aggregate:
@@ -139,57 +135,40 @@ def _read_aggregate(samples: Path, warnings: list[str]) -> _Aggregate:
     if not samples.name.endswith(_ENDING) or not path.is_file():
         warnings.append(f"{file_name(samples)}: no aggregate beside it, so no settings are known")
         return _Aggregate()
-    found = read_json(path)
-    try:
-        _check_version(found["schema_version"], str(path), warnings)
-        return _parse_aggregate(found)
-    except (AttributeError, TypeError, LookupError, ValueError) as error:
-        reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
-        raise InputError(f"{path}: not an Every Eval Ever aggregate ({reason})") from error
+    with malformed(path, what="not an Every Eval Ever aggregate"):
+        aggregate = read_json(path)
+        _check_version(aggregate["schema_version"], str(path), warnings)
+        return _parse_aggregate(aggregate)
 
 
-def _parse_aggregate(found: dict[str, Any]) -> _Aggregate:
-    library = found.get("eval_library") or {}
-    results: list[dict[str, Any]] = found["evaluation_results"]
-    settings: dict[str, Any] = {}
-    stored = (library.get("additional_details") or {}).get("forgetmap_settings")
-    if stored is not None:
-        settings = dict(parse_json(stored.encode()))
-    else:
-        settings["harness version"] = str(library.get("version") or "").replace("unknown", "")
-        for result in results:
-            config = result.get("generation_config") or {}
-            used = dict(config.get("generation_args") or {})
-            used.pop("execution_command", None)  # names the model: never the same
-            more = config.get("additional_details") or {}
-            for name, value in (
-                ("generation", used),
-                ("few-shot examples", more.get("num_fewshot")),
-            ):
-                if value:
-                    settings.setdefault(name, {})[str(result["evaluation_name"])] = value
-    names = [_metric_name(result) for result in results]
-    told = Counter(
-        (str(result["evaluation_name"]), name) for result, name in zip(results, names, strict=True)
-    )
+def _parse_aggregate(aggregate: dict[str, Any]) -> _Aggregate:
+    library = aggregate.get("eval_library") or {}
+    results = [
+        (str(result["evaluation_name"]), _metric_name(result), result)
+        for result in aggregate["evaluation_results"]
+    ]
+    per_task = Counter(task for task, _, _ in results)
+    per_name = Counter((task, name) for task, name, _ in results)
     metrics, unnamed, lower = {}, {}, set()
-    per_task = Counter(str(result["evaluation_name"]) for result in results)
-    for result, name in zip(results, names, strict=True):
-        task, key = str(result["evaluation_name"]), result.get("evaluation_result_id")
-        metric = name if told[task, name] == 1 or key is None else str(key)
+    for task, name, result in results:
+        key = result.get("evaluation_result_id")
+        metric = name if per_name[task, name] == 1 or key is None else str(key)
         if key is not None:
             metrics[str(key)] = metric
         elif per_task[task] == 1:
             unnamed[task] = metric
         if result["metric_config"].get("lower_is_better"):
             lower.add(metric)
-    when = found.get("evaluation_timestamp"), found.get("retrieved_timestamp")
+    version = library.get("version")
     return _Aggregate(
-        evaluation_id=str(found["evaluation_id"]),
-        order=(str(when[0] or ""), str(when[1] or "")),
-        harness=str(library["name"]) if library.get("name") else None,
-        version=None if library.get("version") in (None, "unknown") else str(library["version"]),
-        settings={name: value for name, value in settings.items() if value},
+        evaluation_id=str(aggregate["evaluation_id"]),
+        order=(
+            str(aggregate.get("evaluation_timestamp") or ""),
+            str(aggregate.get("retrieved_timestamp") or ""),
+        ),
+        harness=optional_text(library.get("name") or None),
+        version=None if version == "unknown" else optional_text(version),
+        settings=_settings(library, aggregate["evaluation_results"]),
         metrics=metrics,
         unnamed=unnamed,
         lower=frozenset(lower),
@@ -198,8 +177,26 @@ def _parse_aggregate(found: dict[str, Any]) -> _Aggregate:
 
 def _metric_name(result: dict[str, Any]) -> str:
     config = result["metric_config"]
-    named = config.get("metric_name") or config.get("metric_id")
-    return str(named or result.get("evaluation_result_id") or "score")
+    name = config.get("metric_name") or config.get("metric_id")
+    return str(name or result.get("evaluation_result_id") or "score")
+
+
+def _settings(library: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, Any]:
+    """The settings that `write` kept; otherwise those that the schema has fields for."""
+    stored = (library.get("additional_details") or {}).get("forgetmap_settings")
+    if stored is not None:
+        return dict(parse_json(stored.encode()))
+    meta = Meta()
+    version = str(library.get("version") or "").replace("unknown", "")
+    note_settings(meta, "", {"harness version": version})
+    for result in results:
+        config = result.get("generation_config") or {}
+        generation = dict(config.get("generation_args") or {})
+        generation.pop("execution_command", None)  # names the model: never the same
+        shots = (config.get("additional_details") or {}).get("num_fewshot")
+        settings = {"generation": generation, "few-shot examples": shots}
+        note_settings(meta, "", settings, str(result["evaluation_name"]))
+    return meta.settings[""]
 
 
 def _rows(
@@ -212,9 +209,8 @@ def _rows(
     seen: Counter[int] = Counter()
     left_out: set[str] = set()
     for line, record in json_lines(file, how, meta.warnings):
-        where = f"{file}:{line}"
-        try:
-            _check_version(record["schema_version"], where, meta.warnings)
+        with malformed(file, line, "not an Every Eval Ever sample"):
+            _check_version(record["schema_version"], f"{file}:{line}", meta.warnings)
             if about.evaluation_id not in (None, record["evaluation_id"]):
                 raise ValueError("its evaluation_id is not that of the aggregate beside it")
             row = _row(record, about, how.text)
@@ -225,29 +221,18 @@ def _rows(
                 key = hash((row["task"], row["metric"], row["item"] or row["item_ref"]))
                 row["repeat"] = seen[key]
                 seen[key] += 1
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-            reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
-            raise InputError(f"{where}: not an Every Eval Ever sample ({reason})") from error
         same = runs.setdefault((row["model"], row["task"], row["metric"]), [])
         if file not in same:
             same.append(file)
-            _merge(meta.settings.setdefault(row["model"], {}), about.settings)
+            note_settings(meta, row["model"], about.settings)
         row["repeat"] += _RUN_STEP * same.index(file)
         if row["repeat"] >= 2**31:
-            raise InputError(f"{where}: too many runs or repeats of {row['task']}")
+            raise InputError(f"{file}:{line}: too many runs or repeats of {row['task']}")
         yield {"run": file_name(file).removesuffix(_ENDING), "source": f"{file.name}:{line}", **row}
     meta.warnings.extend(
-        f"metric {metric!r}: less is better, so it is no score of right answers; it was left out"
+        f"metric {metric!r}: less is better, so it does not score right answers; it was left out"
         for metric in sorted(left_out)
     )
-
-
-def _merge(into: dict[str, Any], settings: dict[str, Any]) -> None:
-    for name, value in settings.items():
-        if isinstance(value, dict) and isinstance(into.get(name), dict):
-            into[name] = into[name] | value
-        else:
-            into[name] = value
 
 
 def _row(record: dict[str, Any], about: _Aggregate, text: bool) -> dict[str, Any]:
@@ -311,7 +296,7 @@ def _item(given: dict[str, Any], record: dict[str, Any], metadata: dict[str, Any
 
 
 def _options(given: dict[str, Any]) -> int | None:
-    """Count the choices; a list of nothing but right answers is none of choices."""
+    """Count the choices; a list of nothing but right answers is not a list of choices."""
     choices = given.get("choices") or []
     if len(choices) < 2 or set(choices) <= set(given["reference"]):
         return None
@@ -332,8 +317,12 @@ def _carried(stored: dict[str, Any]) -> dict[str, Any]:
 
 
 def _texts(given: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
-    reference, found = given["reference"], record.get("answer_attribution") or []
-    answers = [part["extracted_value"] for part in found if part.get("is_terminal", True)]
+    reference = given["reference"]
+    answers = [
+        part["extracted_value"]
+        for part in record.get("answer_attribution") or []
+        if part.get("is_terminal", True)
+    ]
     said = (record.get("output") or {}).get("raw") or [
         message.get("content")
         for message in reversed(record.get("messages") or [])
@@ -344,7 +333,7 @@ def _texts(given: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
         "prompt": given.get("formatted") or given["raw"] or None,
         "target": target if reference else None,
         "answer": str(answers[-1]) if answers else None,
-        "response": None if not said or said[0] is None else str(said[0]),
+        "response": optional_text(said[0]) if said else None,
     }
 
 
@@ -423,7 +412,7 @@ def _write_model(samples: Samples, model: str, root: Path, stamp: str) -> Path:
 def _results(samples: Samples, model: str) -> tuple[list[dict[str, Any]], uuid.UUID]:
     """Average each metric of each task; and name the files by all there is to score."""
     digest = hashlib.sha256(f"{samples.meta.harness} {model}".encode())
-    found: dict[tuple[str, str], list[float]] = {}  # count, sum, least, most
+    by_metric: dict[tuple[str, str], list[float]] = {}  # count, sum, least, most
     columns = ["task", "metric", "score", "item", "item_ref", "repeat"]
     for batch in samples.to_batches(columns):
         for row in batch.to_pylist():
@@ -431,7 +420,7 @@ def _results(samples: Samples, model: str) -> tuple[list[dict[str, Any]], uuid.U
             score = row["score"]
             if score is None:
                 continue
-            sums = found.setdefault((row["task"], row["metric"]), [0, 0.0, score, score])
+            sums = by_metric.setdefault((row["task"], row["metric"]), [0, 0.0, score, score])
             sums[:] = sums[0] + 1, sums[1] + score, min(sums[2], score), max(sums[3], score)
     results = [
         {
@@ -450,7 +439,7 @@ def _results(samples: Samples, model: str) -> tuple[list[dict[str, Any]], uuid.U
                 "details": {"samples": str(int(count))},
             },
         }
-        for (task, metric), (count, total, least, most) in found.items()
+        for (task, metric), (count, total, least, most) in by_metric.items()
     ]
     return results, uuid.UUID(bytes=digest.digest()[:16], version=4)
 
@@ -477,7 +466,7 @@ def _record(row: dict[str, Any], total: int) -> dict[str, Any]:
         # the schema wants a number even where there is none: `error` says that it means nothing
         "evaluation": {
             "score": 0.0 if no_score else row["score"],
-            "is_correct": bool(row["correct"]),
+            "is_correct": not no_score and row["score"] >= THRESHOLD,
         },
         "metadata": {"forgetmap": orjson.dumps(kept).decode()},
     }

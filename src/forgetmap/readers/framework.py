@@ -1,7 +1,9 @@
-"""What readers share: options, JSON lines with clear errors, settings, numbered repeats."""
+"""What readers share: options, records with clear errors, settings, numbered repeats."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import lines
-from forgetmap.base.json import parse_json
+from forgetmap.base.json import parse_json, read_json
 from forgetmap.base.values import file_name
 from forgetmap.base.words import brief
 
@@ -46,24 +48,177 @@ class Reader(Protocol):
         """Read it all."""
 
 
-STAMP = re.compile(r"_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.\w+$")
-"""The time stamp that lm-eval and lighteval put into file names."""
+# --- records --------------------------------------------------------------------------------------
 
 
-def note_settings(meta: Meta, model: str, task: str, settings: Mapping[str, Any]) -> None:
-    """Keep what a log tells of the settings of one task; what it leaves empty is not told.
+class malformed:
+    """Turn whatever a malformed record raises into one line: the file, the place, what is wrong.
+
+    An InputError passes as it is.
+
+    Args:
+        file: The file.
+        place: The line as a number; or any text that names the place, such as ` row 3`.
+        what: What the record should have been: `not a rollout`.
+
+    Example:
+        >>> with malformed(Path("run.jsonl"), 3, "not a rollout"):
+        ...     {}["reward"]
+        Traceback (most recent call last):
+        ...
+        forgetmap.base.errors.InputError: run.jsonl:3: not a rollout (no 'reward')
+    """
+
+    # A class and not a generator: it is entered once per record, and this is quicker.
+    __slots__ = ("file", "place", "what")
+
+    def __init__(self, file: Path | str, place: int | str = "", what: str = "") -> None:
+        self.file, self.place, self.what = file, place, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if not isinstance(error, Exception) or isinstance(error, InputError | MemoryError):
+            return
+        place = f":{self.place}" if isinstance(self.place, int) else self.place
+        reason = f"{self.what} ({_reason(error)})" if self.what else _reason(error)
+        raise InputError(f"{self.file}{place}: {reason}") from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KeyError) and "does not exist" not in str(error):  # as pyarrow says it
+        return f"no {error}"
+    return "nested too deeply" if isinstance(error, RecursionError) else brief(error)
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """The value, which must be a JSON object."""
+    if not isinstance(value, dict):
+        raise TypeError("a JSON object was expected")
+    return value
+
+
+def json_object(file: Path, how: ReadOptions, what: str) -> dict[str, Any]:
+    """Read a JSON file that holds one object; `what` says what the file is not if it does not."""
+    content = read_json(file)
+    how.tick(file.stat().st_size)
+    with malformed(file, what=what):
+        return as_object(content)
+
+
+def json_lines(
+    path: Path, how: ReadOptions, warnings: list[str]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line number, object) of a JSONL file.
+
+    A last line that is cut off (a run that was killed) is left out with a warning; a broken line
+    in the middle means that the file cannot be trusted, and is refused.
+    """
+    broken: tuple[int, Exception] | None = None
+    good = 0
+    for number, raw in lines(path):
+        how.tick(len(raw))
+        line = raw.strip()
+        if not line:
+            continue
+        if broken:
+            break
+        try:
+            record = parse_json(line)
+        except ValueError as error:
+            broken = number, error
+            continue
+        if not isinstance(record, dict):
+            raise InputError(f"{path}:{number}: a JSON object was expected, one per line")
+        good += 1
+        yield number, record
+    else:
+        if broken and good and _is_cut_off(broken[1]):
+            warnings.append(
+                f"{file_name(path)}: line {broken[0]}, the last, is cut off and was left out"
+            )
+            return
+    if broken:
+        raise InputError(f"{path}:{broken[0]}: not UTF-8 JSON lines ({brief(broken[1])})")
+
+
+def _is_cut_off(error: Exception) -> bool:
+    if isinstance(error, UnicodeDecodeError):
+        return error.reason == "unexpected end of data"
+    return isinstance(error, json.JSONDecodeError)
+
+
+def asked(prompt: Any) -> Any:
+    """What a prompt asks: a text as it is, turns without the system prompt.
+
+    Example:
+        >>> asked([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+2?"}])
+        [['user', '2+2?']]
+    """
+    if not isinstance(prompt, list):
+        return prompt
+    return [
+        [turn.get("role"), turn.get("content")] if isinstance(turn, dict) else turn
+        for turn in prompt
+        if not isinstance(turn, dict) or turn.get("role") != "system"
+    ]
+
+
+def option_probability(likelihoods: list[float], place: int) -> float | None:
+    """Softmax probability of the option at a place; None if a likelihood is not finite.
+
+    Example:
+        >>> option_probability([-1.0, -1.0], 0)
+        0.5
+    """
+    if not math.isfinite(sum(likelihoods)):
+        return None
+    top = max(likelihoods)
+    weights = [math.exp(value - top) for value in likelihoods]
+    return weights[place] / sum(weights)
+
+
+# --- settings and repeats -------------------------------------------------------------------------
+
+
+def note_settings(
+    meta: Meta, model: str, settings: Mapping[str, Any], task: str | None = None
+) -> None:
+    """Keep what a log says about the settings of a model; what it leaves empty is not kept.
+
+    With a task, the settings are those of that task alone. Without one they hold for all tasks; a
+    value that is an object then gives the setting of each task by its name.
 
     Example:
         >>> from forgetmap.samples.table import Meta
         >>> meta = Meta(harness="h")
-        >>> note_settings(meta, "m", "sums", {"limit": 100, "system prompt": None})
+        >>> note_settings(meta, "m", {"limit": 100, "system prompt": None}, task="sums")
+        >>> note_settings(meta, "m", {"dtype": "bfloat16"})
         >>> meta.settings
-        {'m': {'limit': {'sums': 100}}}
+        {'m': {'limit': {'sums': 100}, 'dtype': 'bfloat16'}}
     """
     known = meta.settings.setdefault(model, {})
     for name, value in settings.items():
-        if value:
-            known.setdefault(name, {})[task] = value
+        if value in (None, "", [], {}):
+            continue
+        new = value if task is None else {task: value}
+        old = known.get(name)
+        known[name] = old | new if isinstance(old, dict) and isinstance(new, dict) else new
+
+
+_STAMP = re.compile(r"_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.\w+$")
+
+
+def split_stamp(file: Path) -> tuple[str, str]:
+    """A file's name and the time stamp that lm-eval and lighteval put behind it.
+
+    Example:
+        >>> split_stamp(Path("samples_arc_2025-01-31T12-30-00.5.jsonl"))
+        ('samples_arc', '2025-01-31T12-30-00.5')
+    """
+    stamp = _STAMP.search(file.name)
+    return (file.name[: stamp.start()], stamp[1]) if stamp else (file.stem, "")
 
 
 class Run(NamedTuple):
@@ -96,43 +251,21 @@ def number_repeats(
     ]
 
 
-def json_lines(
-    path: Path, how: ReadOptions, warnings: list[str]
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line number, object) of a JSONL file.
-
-    A last line that is cut off (a run that was killed) is left out with a warning; a broken line
-    in the middle means that the file cannot be trusted, and is refused.
-    """
-    broken: tuple[int, Exception] | None = None
-    good = 0
-    for number, raw in lines(path):
-        how.tick(len(raw))
-        line = raw.strip()
-        if not line:
-            continue
-        if broken:
-            break
-        try:
-            record = parse_json(line)
-        except (ValueError, RecursionError) as error:
-            broken = number, error
-            continue
-        if not isinstance(record, dict):
-            raise InputError(f"{path}:{number}: a JSON object was expected, one per line")
-        good += 1
-        yield number, record
-    else:
-        if broken and good and _is_cut_off(broken[1]):
-            warnings.append(
-                f"{file_name(path)}: line {broken[0]}, the last, is cut off and was left out"
-            )
-            return
-    if broken:
-        raise InputError(f"{path}:{broken[0]}: not UTF-8 JSON lines ({brief(broken[1])})")
+REPEATS_PER_RUN = 1000
+"""Repeats within one run are numbered below it, runs in multiples of it."""
 
 
-def _is_cut_off(error: Exception) -> bool:
-    if isinstance(error, UnicodeDecodeError):
-        return error.reason == "unexpected end of data"
-    return not isinstance(error, RecursionError)
+def rows_of_runs(
+    runs: Iterable[tuple[Run, Path, int]],
+    rows_of: Callable[[Run, Path], Iterator[dict[str, Any]]],
+    without: list[str],
+) -> Iterator[dict[str, Any]]:
+    """The rows of numbered runs, all repeats told apart; tasks of empty runs go to `without`."""
+    for run, path, repeat in runs:
+        empty = True
+        for row in rows_of(run, path):
+            empty = False
+            row["repeat"] += repeat * REPEATS_PER_RUN
+            yield row
+        if empty:
+            without.append(run.task)

@@ -16,16 +16,23 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files
 from forgetmap.base.json import read_json
 from forgetmap.base.values import file_name, number
-from forgetmap.base.words import brief, some
-from forgetmap.readers.framework import Run, number_repeats
+from forgetmap.base.words import some
+from forgetmap.readers.framework import (
+    REPEATS_PER_RUN,
+    ReadOptions,
+    Run,
+    as_object,
+    malformed,
+    note_settings,
+    number_repeats,
+    rows_of_runs,
+)
 from forgetmap.samples.identity import content_hash
-from forgetmap.samples.table import Meta, Samples, batches
+from forgetmap.samples.table import Meta, Samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from forgetmap.readers.framework import ReadOptions
 
 STATS, STATE, SPEC = "per_instance_stats.json", "scenario_state.json", "run_spec.json"
 
@@ -35,23 +42,18 @@ ACCURACY = re.compile(
 )
 """Statistics that score an answer; never the best of k (`exact_match@5`)."""
 
-_MOST_REPEATS = 1000
-"""Trials within one run are numbered below it, runs in multiples of it."""
-
 _Key = tuple[str, str, int]
 """Instance, perturbation (as JSON, empty for none) and trial."""
 
 
 def sniff(path: Path) -> bool:
     """Go by the names of the files, which no other harness uses."""
-    if path.is_dir():
-        return bool(find_files(path, STATS) or find_files(path, STATE))
-    return path.name == STATS
+    return bool(find_files(path, STATS) or (path.is_dir() and find_files(path, STATE)))
 
 
 def read(path: Path, how: ReadOptions) -> Samples:
     """Read one run, or all runs under a folder."""
-    folders = [file.parent for file in find_files(path, STATS)] if path.is_dir() else [path.parent]
+    folders = [file.parent for file in find_files(path, STATS)]
     if not folders:
         raise InputError(f"{path}: no {STATS} (the run did not get as far as scoring)")
     meta = Meta(harness="helm")
@@ -65,25 +67,18 @@ def read(path: Path, how: ReadOptions) -> Samples:
         task = _task(name)
         runs.append((Run(model, task, adapter.get("random"), folder.parent.name), folder))
         specs[folder] = adapter
-        _settings(meta.settings.setdefault(model, {}), task, adapter)
+        note_settings(meta, model, _settings(adapter), task)
     numbered = number_repeats(runs, meta.warnings)
     without: list[str] = []
 
-    def rows() -> Iterator[dict[str, Any]]:
-        for run, folder, repeat in numbered:
-            count = 0
-            for row in _rows(folder, run, specs[folder], how, meta.warnings):
-                count += 1
-                row["repeat"] += repeat * _MOST_REPEATS
-                yield row
-            if not count:
-                without.append(run.task)
-        if without:
-            meta.warnings.append(f"no statistic of these says what was right: {some(without)}")
+    def rows_of(run: Run, folder: Path) -> Iterator[dict[str, Any]]:
+        return _rows(folder, run, specs[folder], how, meta.warnings)
 
-    samples = Samples.collect(batches(rows()), meta)
+    samples = Samples.from_rows(rows_of_runs(numbered, rows_of, without), meta)
     if len(without) == len(numbered):
         raise InputError(f"{path}: no run has an accuracy (exact_match, math_equiv, ...)")
+    if without:
+        meta.warnings.append(f"no statistic of these says what was right: {some(without)}")
     return samples
 
 
@@ -92,12 +87,9 @@ def _spec(folder: Path) -> tuple[str, dict[str, Any]]:
     for file in (folder / SPEC, folder / STATE):
         if not file.is_file():
             continue
-        try:
-            found = read_json(file)
-            name, adapter = found.get("name") or file_name(folder), found["adapter_spec"]
-            return str(name), dict(adapter)
-        except (AttributeError, TypeError, ValueError, LookupError) as error:
-            raise InputError(f"{file}: not written by HELM ({brief(error)})") from error
+        with malformed(file, what="not written by HELM"):
+            spec = as_object(read_json(file))
+            return str(spec.get("name") or file_name(folder)), dict(spec["adapter_spec"])
     raise InputError(f"{folder}: neither {SPEC} nor {STATE} is here; the model is not known")
 
 
@@ -115,18 +107,16 @@ def _task(name: str) -> str:
     return ":".join([scenario, ",".join(kept)] if kept else [scenario])
 
 
-def _settings(into: dict[str, Any], task: str, adapter: dict[str, Any]) -> None:
-    asked = ("temperature", "max_tokens", "stop_sequences", "num_outputs")
-    told = ("method", "instructions", *(name for name in sorted(adapter) if name.endswith("fix")))
-    settings = {
+def _settings(adapter: dict[str, Any]) -> dict[str, Any]:
+    sampling = ("temperature", "max_tokens", "stop_sequences", "num_outputs")
+    affixes = [name for name in sorted(adapter) if name.endswith("fix")]
+    template = [adapter.get(name) for name in ("method", "instructions", *affixes)]
+    return {
         "few-shot examples": adapter.get("max_train_instances"),
-        "generation": {name: adapter[name] for name in asked if name in adapter} or None,
+        "generation": {name: adapter[name] for name in sampling if name in adapter},
         "limit": adapter.get("max_eval_instances"),
-        "prompt template": f"{content_hash([adapter.get(name) for name in told]):016x}",
+        "prompt template": f"{content_hash(template):016x}",
     }
-    for name, value in settings.items():
-        if value is not None:
-            into.setdefault(name, {})[task] = value
 
 
 def _rows(
@@ -141,11 +131,11 @@ def _rows(
             raise InputError(f"{folder / STATE}: lacks {some(key[0] for key in lost)} of {STATS}")
     else:
         warnings.append(f"{run.task}: no {STATE}, so items pair by the ids of their instances")
-    metrics = sorted({metric for found in scores.values() for metric in found})
-    known = Counter(splits.values())
-    main = "test" if "test" in known or not known else min(known)
-    if aside := sum(known.values()) - known[main]:
-        others = some(set(known) - {main})
+    metrics = sorted({metric for by_metric in scores.values() for metric in by_metric})
+    sizes = Counter(splits.values())
+    main = "test" if "test" in sizes or not sizes else min(sizes)
+    if aside := sum(sizes.values()) - sizes[main]:
+        others = some(set(sizes) - {main})
         warnings.append(f"{run.task}: {aside} answers of the split {others} were left out")
     for key in [key for key, split in splits.items() if split == main]:
         instance, perturbation, trial = key
@@ -179,10 +169,10 @@ def _scores(
     """The accuracies and the split of each answer; several metrics may list the same answer."""
     scores: dict[_Key, dict[str, float | None]] = {}
     splits: dict[_Key, str] = {}
-    for where, entry in _entries(file, None, how):
-        try:
-            key = _key(entry["instance_id"], entry.get("perturbation"), entry)
-            found = scores.setdefault(key, {})
+    for index, entry in enumerate(_entries(read_json(file), file, how)):
+        with malformed(file, f" [{index}]"):
+            key = _key(as_object(entry)["instance_id"], entry.get("perturbation"), entry)
+            by_metric = scores.setdefault(key, {})
             for stat in entry["stats"]:
                 name = stat["name"]["name"]
                 splits[key] = str(stat["name"].get("split") or "test")
@@ -191,27 +181,25 @@ def _scores(
                 value = number(stat.get("mean"))
                 if value is None and stat.get("count"):
                     value = number(stat["sum"] / stat["count"])
-                if found.setdefault(name, value) != value:
+                if by_metric.setdefault(name, value) != value:
                     raise ValueError(f"two values of {name} for {key[0]}")
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
-            raise InputError(f"{file} {where}: {_reason(error)}") from error
     return scores, splits
 
 
 def _states(file: Path, method: str, how: ReadOptions) -> dict[_Key, dict[str, Any]]:
     """What was asked and answered; an instance asked once per option has several requests."""
     states: dict[_Key, dict[str, Any]] = {}
-    for where, entry in _entries(file, "request_states", how):
-        try:
-            instance = entry["instance"]
+    with malformed(file, what="not written by HELM"):
+        asked = as_object(read_json(file)).get("request_states")
+    for index, entry in enumerate(_entries(asked, file, how)):
+        with malformed(file, f" [{index}]"):
+            instance = as_object(entry)["instance"]
             key = _key(instance["id"], instance.get("perturbation"), entry)
             result = entry.get("result") or {"success": False}
             if key not in states:
                 states[key] = _state(entry, instance, key, method, how.text)
             if not result.get("success", True):
                 states[key]["status"] = "error"
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
-            raise InputError(f"{file} {where}: {_reason(error)}") from error
     return states
 
 
@@ -246,31 +234,20 @@ def _state(
     return state
 
 
-def _entries(
-    file: Path, under: str | None, how: ReadOptions
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    found = read_json(file)
+def _entries(content: Any, file: Path, how: ReadOptions) -> list[Any]:
     how.tick(file.stat().st_size)
-    if under is not None:
-        found = found.get(under) if isinstance(found, dict) else None
-    if not isinstance(found, list):
+    if not isinstance(content, list):
         raise InputError(f"{file}: not written by HELM (a list of answers was expected)")
-    for index, entry in enumerate(found):
-        if not isinstance(entry, dict):
-            raise InputError(f"{file} [{index}]: a JSON object was expected")
-        yield f"[{index}]", entry
+    return content
 
 
 def _key(instance: object, perturbation: object, entry: dict[str, Any]) -> _Key:
     trial = entry["train_trial_index"]
-    if not isinstance(instance, str) or not isinstance(trial, int) or not 0 <= trial < 1000:
+    numbered = isinstance(trial, int) and 0 <= trial < REPEATS_PER_RUN
+    if not isinstance(instance, str) or not numbered:
         raise ValueError("needs the text instance_id and the number train_trial_index")
     if perturbation is None:
         return instance, "", trial
     if not isinstance(perturbation, dict) or not isinstance(perturbation["name"], str):
         raise ValueError("perturbation needs a name")
     return instance, json.dumps(perturbation, sort_keys=True), trial
-
-
-def _reason(error: Exception) -> str:
-    return f"no {error}" if isinstance(error, KeyError) else brief(error)

@@ -10,18 +10,16 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import find_files, open_binary
-from forgetmap.base.values import file_name, number
-from forgetmap.readers.framework import Run, number_repeats
+from forgetmap.base.files import find_files, head
+from forgetmap.base.values import file_name, number, optional_text
+from forgetmap.readers.framework import ReadOptions, Run, note_settings, number_repeats
 from forgetmap.readers.inspect_archive import naming, read_header, read_samples
 from forgetmap.samples.identity import content_hash, wording_hash
-from forgetmap.samples.table import Meta, Samples, batches
+from forgetmap.samples.table import Meta, Samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from forgetmap.readers.framework import ReadOptions
 
 LOG_VERSION = 2
 _MOST_EPOCHS = 10_000
@@ -47,19 +45,14 @@ def sniff(path: Path) -> bool:
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path] if path.suffix == ".eval" or _is_json_log(path) else []
     logs = [file for file in find_files(path, "*.json") if _is_json_log(file)]
     return sorted([*find_files(path, "*.eval"), *logs])
 
 
 def _is_json_log(file: Path) -> bool:
-    if file.suffix != ".json" or not file.is_file():
-        return False
-    with open_binary(file) as start:
-        head = start.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = head(file)
     keys = (b'"version"', b'"status"', b'"eval"')
-    return head.startswith(b"{") and all(re.search(key + rb"\s*:", head) for key in keys)
+    return start.startswith(b"{") and all(re.search(key + rb"\s*:", start) for key in keys)
 
 
 class _Log(NamedTuple):
@@ -78,21 +71,18 @@ def read(path: Path, how: ReadOptions) -> Samples:
     logs: dict[Path, _Log] = {file: _describe(file) for file in _files(path)}
     numbered = number_repeats([(log.run, file) for file, log in logs.items()], meta.warnings)
     for run, file, _ in numbered:
-        meta.version = meta.version or logs[file].version
-        meta.warnings.extend(logs[file].warnings)
-        known = meta.settings.setdefault(run.model, {})
-        for name, value in logs[file].settings.items():
-            if name == "harness version":
-                known[name] = value
-            else:
-                known.setdefault(name, {})[run.task] = value
+        log = logs[file]
+        meta.version = meta.version or log.version
+        meta.warnings.extend(log.warnings)
+        note_settings(meta, run.model, log.settings, run.task)
+        note_settings(meta, run.model, {"harness version": log.version})
     meta.warnings.extend(_mixed_runs([run for run, _, _ in numbered]))
-
-    def rows() -> Iterator[dict[str, Any]]:
-        for _, file, repeat in numbered:
-            yield from _rows(file, logs[file], repeat, how, meta.warnings)
-
-    return Samples.collect(batches(rows()), meta)
+    rows = (
+        row
+        for _, file, repeat in numbered
+        for row in _rows(file, logs[file], repeat, how, meta.warnings)
+    )
+    return Samples.from_rows(rows, meta)
 
 
 def _mixed_runs(runs: list[Run]) -> Iterator[str]:
@@ -101,11 +91,11 @@ def _mixed_runs(runs: list[Run]) -> Iterator[str]:
     for run in runs:
         assert isinstance(run.seed, tuple)
         arguments.setdefault((run.model, run.task), set()).add(run.seed[1])
-    for (_, task), found in sorted(arguments.items()):
-        if len(found) > 1:
+    for (_, task), variants in sorted(arguments.items()):
+        if len(variants) > 1:
             yield (
-                f"{task}: {len(found)} logs differ in their task or model arguments, not only in "
-                "the seed, and count as repeats; name a single log to compare just that"
+                f"{task}: {len(variants)} logs differ in their task or model arguments, not only "
+                "in the seed, and count as repeats; name a single log to compare just that"
             )
 
 
@@ -165,7 +155,7 @@ def _settings(
         if step.get("solver") == "system_message"
     ]
     shots = [arguments.pop(name) for name in _SHOTS if name in arguments]
-    settings = {
+    return {
         "task version": spec.get("task_version"),
         "generation": _listed(sent),
         "limit": limits.get("limit"),
@@ -174,9 +164,7 @@ def _settings(
         "system prompt": config.get("system_message") or "\n".join(map(str, filter(None, system))),
         "task arguments": _listed(arguments),
         "solver": " > ".join(_step(step) for step in steps),
-        "harness version": (spec.get("packages") or {}).get("inspect_ai"),
     }
-    return {name: value for name, value in settings.items() if value not in (None, "")}
 
 
 def _step(step: dict[str, Any]) -> str:
@@ -192,7 +180,7 @@ def _listed(values: dict[str, Any]) -> str:
 def _rows(
     file: Path, log: _Log, repeat: int, how: ReadOptions, warnings: list[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row per sample and metric; a sample without a score is told under every metric."""
+    """Yield a row per sample and metric; a sample without a score has one under every metric."""
     notes: Counter[str] = Counter()
     seen: dict[str, None] = {}
     waiting: list[tuple[str, dict[str, Any]]] = []  # until it is known which metrics there are
@@ -205,15 +193,15 @@ def _rows(
             item["source"] = f"{file_name(file)}:{member}"
             item |= {"model": log.run.model, "run": log.run.stamp, "task": log.run.task}
             scores = list(_scores(sample, notes, how.text))
-        for scorer, metric, found in scores:
+        for scorer, metric, score in scores:
             if metric is None and scorer in seen:
                 metric = scorer
             if metric is None:
-                waiting.append((scorer, item | found))
+                waiting.append((scorer, item | score))
                 continue
             seen[metric] = None
-            degree = found.get("score") not in (0.0, 1.0, None)  # not a pick among k options
-            yield item | found | {"metric": metric, "k": None if degree else item["k"]}
+            degree = score.get("score") not in (0.0, 1.0, None)  # not a pick among k options
+            yield item | score | {"metric": metric, "k": None if degree else item["k"]}
     for scorer, row in waiting:
         known = [name for name in seen if not scorer or f"{name}/".startswith(f"{scorer}/")]
         for metric in known or ([scorer] if scorer else log.scorers or ["score"]):
@@ -296,13 +284,13 @@ def _scores(
             if isinstance(value, list | dict):
                 notes[f"values of {metric!r:.80} are lists, not scores, and were left out"] += 1
                 continue
-            found = _number(metric, value, notes)
+            points = _number(metric, value, notes)
             row = {
-                "score": found,
-                "status": _status(sample, score, found),
-                "answer": None if answer is None else str(answer),
+                "score": points,
+                "status": _status(sample, score, points),
+                "answer": optional_text(answer),
             }
-            yield scorer, None if found is None and metric == scorer else metric, row
+            yield scorer, None if points is None and metric == scorer else metric, row
 
 
 def _values(scorer: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -313,13 +301,13 @@ def _values(scorer: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _number(metric: str, value: Any, notes: Counter[str]) -> float | None:
-    """A grade, number or truth value; anything else is no score, and that is told."""
+    """A grade, number or truth value; anything else is not a score, and is noted."""
     if isinstance(value, str) and value in _GRADES:
         return _GRADES[value]
     try:
         return number(value)
     except ValueError:
-        notes[f"values of {metric!r:.80} are no numbers and count as unscored"] += 1
+        notes[f"values of {metric!r:.80} are not numbers and count as unscored"] += 1
         return None
 
 

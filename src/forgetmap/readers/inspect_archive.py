@@ -22,13 +22,11 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.files import open_binary
 from forgetmap.base.json import parse_json, read_json
 from forgetmap.base.values import file_name
-from forgetmap.base.words import brief
+from forgetmap.readers.framework import ReadOptions, as_object, malformed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from forgetmap.readers.framework import ReadOptions
 
 MAX_ENTRIES = 2_000_000
 MAX_ENTRY_BYTES = 256 * 2**20
@@ -44,26 +42,15 @@ _FIELDS = {
     *("output", "scores", "error", "limit", "invalidation"),
 }
 """All that is used of a sample."""
-_TROUBLE = (
-    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError),
-    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
-)
 
 
-@contextmanager
-def naming(file: Path, member: str) -> Iterator[None]:
+def naming(file: Path, member: str) -> malformed:
     """Turn any trouble with a member into one line that names it."""
-    try:
-        yield
-    except InputError:
-        raise
-    except _TROUBLE as error:
-        reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
-        raise InputError(f"{file}: {member}: damaged, or of an unknown form ({reason})") from error
+    return malformed(file, f": {member}", "damaged, or of an unknown form")
 
 
 def read_header(file: Path) -> tuple[dict[str, Any], list[str]]:
-    """Read the header of a log, and what is to be warned of."""
+    """Read the header of a log, with warnings about it."""
     if file.suffix == ".json":
         return {name: v for name, v in _read_log(file).items() if name != "samples"}, []
     with _Archive.open(file) as archive:
@@ -76,7 +63,9 @@ def read_header(file: Path) -> tuple[dict[str, Any], list[str]]:
         if "_journal/start.json" in archive.members:
             crashed = f"{file_name(file)}: has no header.json; the run crashed or is still going"
             return archive.parse("_journal/start.json"), [crashed]
-    raise InputError(f"{file}: has neither header.json nor _journal/start.json; no Inspect log")
+    raise InputError(
+        f"{file}: has neither header.json nor _journal/start.json; it is not an Inspect log"
+    )
 
 
 def read_samples(file: Path, how: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -114,8 +103,8 @@ def _inspect(file: Path) -> Any:
 
 def _samples_by_inspect(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     with naming(file, "samples"):
-        found = _inspect(file).read_eval_log_samples(str(file), all_samples_required=False)
-        for sample in found:
+        samples = _inspect(file).read_eval_log_samples(str(file), all_samples_required=False)
+        for sample in samples:
             name = f"samples/{sample.id}_epoch_{sample.epoch}.json"
             yield name, sample.model_dump(mode="json", include=_FIELDS)
 
@@ -155,10 +144,7 @@ class _Archive:
             else:
                 with self.zip.open(info) as member:
                     content = member.read(MAX_ENTRY_BYTES + 1)
-            record = parse_json(content)
-            if not isinstance(record, dict):
-                raise ValueError("a JSON object was expected")
-        return record
+            return as_object(parse_json(content))
 
     def _unpack_zstd(self, info: zipfile.ZipInfo) -> bytes:
         """Unpack what zipfile cannot; never more than the directory says."""

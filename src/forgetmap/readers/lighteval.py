@@ -7,7 +7,6 @@ touched when text was asked for.
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,42 +17,39 @@ import pyarrow.parquet as pq
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files
 from forgetmap.base.json import read_json
-from forgetmap.base.values import file_name
-from forgetmap.base.words import brief
-from forgetmap.readers.framework import STAMP, Run, number_repeats
+from forgetmap.base.values import file_name, optional_text
+from forgetmap.readers.framework import (
+    ReadOptions,
+    Run,
+    malformed,
+    note_settings,
+    number_repeats,
+    option_probability,
+    split_stamp,
+)
 from forgetmap.samples.identity import content_hash, wording_hash
-from forgetmap.samples.table import SCHEMA, THRESHOLD, Meta, Samples
+from forgetmap.samples.table import SCHEMA, Meta, Samples, complete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from forgetmap.readers.framework import ReadOptions
-
-_MALFORMED = (ValueError, TypeError, LookupError, AttributeError)
+_FILES = "details_*.parquet"
 
 
 def sniff(path: Path) -> bool:
     """Look for details files by name."""
-    return bool(_files(path))
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return find_files(path, "details_*.parquet")
-    return [path] if re.match(r"details_.*\.parquet$", path.name) else []
+    return bool(find_files(path, _FILES))
 
 
 def read(path: Path, how: ReadOptions) -> Samples:
     """Read all details files under the path."""
     meta = Meta(harness="lighteval")
     runs = []
-    for file in _files(path):
+    for file in find_files(path, _FILES):
         run, shots, settings = _describe(file)
-        known = meta.settings.setdefault(run.model, {})
-        known.update(settings)
-        if shots is not None:
-            known.setdefault("few-shot examples", {})[run.task] = shots
+        note_settings(meta, run.model, settings)
+        note_settings(meta, run.model, {"few-shot examples": shots}, run.task)
         runs.append((run, file))
     numbered = number_repeats(runs, meta.warnings)
 
@@ -68,7 +64,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
 def task_name(name: str) -> tuple[str, int | None]:
     """Split lighteval's task name into the task and its number of few-shot examples.
 
-    Releases differ in whether the suite stands before it; the suite says nothing about the items.
+    Some releases put the suite before it; the suite says nothing about the items.
 
     Example:
         >>> task_name("lighteval|gsm8k|5"), task_name("gsm8k|5"), task_name("gsm8k")
@@ -80,10 +76,8 @@ def task_name(name: str) -> tuple[str, int | None]:
 
 
 def _describe(file: Path) -> tuple[Run, int | None, dict[str, Any]]:
-    """Tell model, task, seed and time of a details file, its few-shot number and settings."""
-    found = STAMP.search(file.name)
-    stamp = found[1] if found else ""
-    name = file.name[: found.start()] if found else file.stem
+    """Find model, task, seed and time of a details file, its few-shot number and settings."""
+    name, stamp = split_stamp(file)
     task, shots = task_name(name.removeprefix("details_"))
     details = next((folder for folder in file.parents if folder.name == "details"), None)
     model, seed = file.parent.name, None
@@ -99,27 +93,21 @@ def _describe(file: Path) -> tuple[Run, int | None, dict[str, Any]]:
 
 def _read_results(path: Path, folder: str) -> tuple[str, Any, dict[str, Any]]:
     """Read model, seed and settings; their place moved between releases."""
-    try:
+    with malformed(path, what="not a lighteval results file"):
         general = read_json(path).get("config_general") or {}
         config = general.get("model_config") or {}
         generation = general.get("generation_parameters") or config.get("generation_parameters")
         chosen = {name: v for name, v in (generation or {}).items() if v is not None}
-    except (AttributeError, TypeError) as error:
-        raise InputError(f"{path}: is not a lighteval results file ({error})") from error
-    seed = chosen.pop("seed", None)
-    settings = {
-        "generation": ", ".join(f"{name}={value}" for name, value in sorted(chosen.items())),
-        "dtype": general.get("model_dtype") or config.get("dtype"),
-        "chat template": general.get("use_chat_template", config.get("override_chat_template")),
-        "system prompt": general.get("system_prompt", config.get("system_prompt")),
-        "limit": general.get("max_samples"),
-    }
-    model = str(general.get("model_name") or config.get("model_name") or folder)
-    return (
-        model,
-        None if seed is None else str(seed),
-        {name: value for name, value in settings.items() if value},
-    )
+        seed = optional_text(chosen.pop("seed", None))
+        settings = {
+            "generation": ", ".join(f"{name}={value}" for name, value in sorted(chosen.items())),
+            "dtype": general.get("model_dtype") or config.get("dtype"),
+            "chat template": general.get("use_chat_template", config.get("override_chat_template")),
+            "system prompt": general.get("system_prompt", config.get("system_prompt")),
+            "limit": general.get("max_samples"),
+        }
+        model = str(general.get("model_name") or config.get("model_name") or folder)
+        return model, seed, {name: value for name, value in settings.items() if value}
 
 
 class Details(NamedTuple):
@@ -140,7 +128,7 @@ class Details(NamedTuple):
 def _batches(
     run: Run, file: Path, repeat: int, how: ReadOptions, warnings: list[str]
 ) -> Iterator[pa.RecordBatch]:
-    try:
+    with malformed(file, what="is not a readable Parquet file of lighteval"):
         with pq.ParquetFile(file) as parquet:
             names = set(parquet.schema_arrow.names)
             if {"doc", "metric", "model_response"} <= names:
@@ -154,16 +142,10 @@ def _batches(
         columns = _columns(details, how)
         for metric, scores in _item_scores(details.metrics):
             if scores is None:
-                told = f"{run.task}: metric {metric!r} is not a number per item and was left out"
-                warnings += [told] if told not in warnings else []
+                warning = f"{run.task}: metric {metric!r} is not a number per item and was left out"
+                warnings += [warning] if warning not in warnings else []
                 continue
             yield _batch(run, file, repeat, metric, scores, columns)
-    except (pa.ArrowException, OSError, *_MALFORMED) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"{file}: is not a readable Parquet file of lighteval ({brief(error)})"
-        ) from error
 
 
 def _flat_details(parquet: pq.ParquetFile, text: bool) -> Details:
@@ -232,7 +214,7 @@ def _columns(details: Details, how: ReadOptions) -> dict[str, Any]:
     """Turn details into Samples columns.
 
     The options belong to an item's content only where it was scored by their likelihood: elsewhere
-    they stand in the query, and the flat layout does not store them.
+    they are part of the query, and the flat layout does not store them.
     """
     by_likelihood = [
         len(values) == len(options) > 1
@@ -267,8 +249,8 @@ def _columns(details: Details, how: ReadOptions) -> dict[str, Any]:
         columns["response"] = [_text((texts or [None])[0]) for texts in responses]
         extracted = details.extracted or [None] * len(details.refs)
         columns["answer"] = [
-            options[values.index(max(values))].strip() if scored else _extraction(found)
-            for values, options, scored, found in zip(
+            options[values.index(max(values))].strip() if scored else _extraction(specific)
+            for values, options, scored, specific in zip(
                 details.likelihoods, details.options, by_likelihood, extracted, strict=True
             )
         ]
@@ -278,31 +260,18 @@ def _columns(details: Details, how: ReadOptions) -> dict[str, Any]:
 def _batch(
     run: Run, file: Path, repeat: int, metric: str, scores: pa.Array, columns: dict[str, Any]
 ) -> pa.RecordBatch:
-    rows = len(scores)
+    row_numbers = pa.array(range(1, len(scores) + 1)).cast(pa.string())
     filled: dict[str, Any] = {
-        "model": [run.model] * rows,
-        "run": [run.stamp] * rows,
-        "task": [run.task] * rows,
-        "repeat": [repeat] * rows,
-        "metric": [metric] * rows,
+        **{name: pa.array(values, SCHEMA.field(name).type) for name, values in columns.items()},
+        "repeat": pa.array([repeat] * len(scores), pa.int32()),
         "score": scores,
-        "correct": pc.greater_equal(scores, THRESHOLD),
-        "status": pc.if_else(pc.is_null(scores), "unscored", "ok"),
-        "source": pc.binary_join_element_wise(
-            file_name(file), pa.array(range(1, rows + 1)).cast(pa.string()), ":"
-        ),
-        **columns,
+        "source": pc.binary_join_element_wise(file_name(file), row_numbers, ":"),
     }
+    names = {"model": run.model, "run": run.stamp, "task": run.task, "metric": metric}
+    filled |= {name: pa.repeat(text, len(scores)) for name, text in names.items()}
     if metric != "acc":  # the softmax of the sums belongs to the plain pick
         del filled["gold_probability"]
-    arrays = [_column(filled.get(field.name), field.type, rows) for field in SCHEMA]
-    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
-
-
-def _column(values: Any, kind: pa.DataType, rows: int) -> pa.Array:
-    if values is None:
-        return pa.nulls(rows, kind)
-    return values.cast(kind) if isinstance(values, pa.Array) else pa.array(values, kind)
+    return complete(filled)
 
 
 def _item_scores(metrics: pa.StructArray) -> Iterator[tuple[str, pa.Array | None]]:
@@ -314,7 +283,7 @@ def _item_scores(metrics: pa.StructArray) -> Iterator[tuple[str, pa.Array | None
         if pa.types.is_floating(values.type):
             scores = values.cast(pa.float64())
             if pc.any(pc.is_inf(scores)).as_py():
-                raise ValueError(f"{field.name} holds infinity, which is no score")
+                raise ValueError(f"{field.name} holds infinity, which is not a score")
             yield field.name, pc.if_else(pc.is_nan(scores), None, scores)
         else:
             yield field.name, None
@@ -337,16 +306,14 @@ def _text(value: Any) -> str | None:
 
 def _extraction(specific: Any) -> str | None:
     """What the answer extraction found, where the metric keeps it."""
-    found = specific.get("extracted_predictions") if isinstance(specific, dict) else None
-    return _text(found[0]) if found else None
+    extracted = specific.get("extracted_predictions") if isinstance(specific, dict) else None
+    return _text(extracted[0]) if extracted else None
 
 
 def _gold_probability(
     likelihoods: list[float], options: list[str], targets: list[str]
 ) -> float | None:
     """Softmax probability of the right option, where exactly one is right."""
-    if len(targets) != 1 or not all(math.isfinite(value) for value in likelihoods):
+    if len(targets) != 1:
         return None
-    top = max(likelihoods)
-    weights = [math.exp(value - top) for value in likelihoods]
-    return float(weights[options.index(targets[0])] / sum(weights))
+    return option_probability(likelihoods, options.index(targets[0]))

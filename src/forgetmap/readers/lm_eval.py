@@ -17,12 +17,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files
 from forgetmap.base.json import first_record, read_json
-from forgetmap.base.values import file_name, number, storable
-from forgetmap.base.words import brief
-from forgetmap.readers.framework import STAMP, Run, json_lines, number_repeats
+from forgetmap.base.values import file_name, number, optional_text, storable
+from forgetmap.readers.framework import (
+    REPEATS_PER_RUN,
+    ReadOptions,
+    Run,
+    json_lines,
+    malformed,
+    note_settings,
+    number_repeats,
+    option_probability,
+    split_stamp,
+)
 from forgetmap.samples.identity import content_hash, wording_hash
 from forgetmap.samples.table import BATCH_ROWS, SCHEMA, TEXT_COLUMNS, Meta, Samples, complete
 
@@ -30,15 +38,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from forgetmap.readers.framework import ReadOptions
-
 _FIELDS = {
     *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
     *("doc_hash", "prompt_hash", "target_hash", "scores_per_repeat"),
 }
 _QUESTIONS = ("question", "query", "prompt", "input", "problem", "text")
-_MOST_REPEATS = 1000
-"""Repeats within one run (`scores_per_repeat`) are numbered below it, runs in multiples of it."""
 _INVALID = "[invalid]"
 """What lm-eval's regex filters return when nothing could be extracted."""
 
@@ -65,58 +69,34 @@ def read(path: Path, how: ReadOptions) -> Samples:
     """Read all sample files under the path."""
     files = find_files(path, "samples_*.jsonl") if path.is_dir() else [path]
     meta = Meta(harness="lm-eval")
-    names = {file: _parse_name(file) for file in files}
-    results = {
-        found: _read_results(found)
-        for found in dict.fromkeys(  # in order: where settings differ, the last of them counts
-            file.with_name(f"results_{stamp}.json") for file, (_, stamp) in names.items()
-        )
-        if found.is_file()
-    }
+    abouts: dict[Path, _RunFile | None] = {}  # by results file
     runs = []
-    for file, (task, stamp) in names.items():
-        about = results.get(file.with_name(f"results_{stamp}.json"))
-        runs.append(
-            (Run(about.model, task, about.seed, stamp), file)
-            if about
-            else (Run(file.parent.name, task, None, stamp), file)
-        )
-    for about in results.values():
-        meta.version = meta.version or about.version
-        _merge_settings(meta.settings.setdefault(about.model, {}), about.settings)
+    for file in files:
+        name, stamp = split_stamp(file)
+        results = file.with_name(f"results_{stamp}.json")
+        if results not in abouts:
+            abouts[results] = about = _read_results(results) if results.is_file() else None
+            if about:  # where the settings of two runs differ, the last of them counts
+                meta.version = meta.version or about.version
+                note_settings(meta, about.model, about.settings)
+        about = abouts[results]
+        model, seed = (about.model, about.seed) if about else (file.parent.name, None)
+        runs.append((Run(model, name.removeprefix("samples_"), seed, stamp), file))
     numbered = number_repeats(runs, meta.warnings)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for run, file, repeat in numbered:
-            about = results.get(file.with_name(f"results_{run.stamp}.json"))
+            about = abouts[file.with_name(f"results_{run.stamp}.json")]
             filters = about.filters.get(run.task, []) if about else []
             for part in _parts(run, file, filters, how, meta.warnings):
-                yield _batch(run, file, repeat * _MOST_REPEATS, part, how)
+                yield _batch(run, file, repeat * REPEATS_PER_RUN, part, how)
 
     return Samples.collect(batches(), meta)
 
 
-def _parse_name(file: Path) -> tuple[str, str]:
-    """Task and time stamp from the name of a sample file."""
-    found = STAMP.search(file.name)
-    name = file.name[: found.start()] if found else file.stem
-    return name.removeprefix("samples_"), found[1] if found else ""
-
-
-def _merge_settings(into: dict[str, Any], settings: dict[str, Any]) -> None:
-    """Add the settings of one more run; those kept per task are merged task by task."""
-    for name, value in settings.items():
-        if isinstance(value, dict) and isinstance(into.get(name), dict):
-            into[name].update(value)
-        else:
-            into[name] = value
-
-
 def _read_results(path: Path) -> _RunFile:
-    try:
+    with malformed(path, what="not an lm-eval results file"):
         return _parse_results(read_json(path), path.parent.name)
-    except (AttributeError, TypeError) as error:
-        raise InputError(f"{path}: is not an lm-eval results file ({error})") from error
 
 
 def _parse_results(results: dict[str, Any], folder: str) -> _RunFile:
@@ -142,7 +122,7 @@ def _parse_results(results: dict[str, Any], folder: str) -> _RunFile:
     return _RunFile(
         model=str(results.get("model_name") or folder),
         seed=tuple(str(config.get(seed)) for seed in seeds),
-        version=str(results["lm_eval_version"]) if results.get("lm_eval_version") else None,
+        version=optional_text(results.get("lm_eval_version") or None),
         settings={name: value for name, value in settings.items() if value},
         filters={
             name: [str(step.get("name")) for step in task.get("filter_list") or []]
@@ -181,16 +161,13 @@ def _parts(
     seen: Counter[Any] = Counter()
     part = _Part()
     for line, record in json_lines(file, how, warnings):
-        try:
+        with malformed(file, line, "not an lm-eval sample"):
             if "filter" not in record:  # before 0.4.7 a repeated doc_id means the next filter
                 nth = seen[record["doc_id"]]
                 seen[record["doc_id"]] += 1
                 record["filter"] = filters[nth] if nth < len(filters) else _unnamed_filter(nth)
             item = _item(record, how)
             scores = _scores(record, left_out)
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-            reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
-            raise InputError(f"{file}:{line}: not an lm-eval sample ({reason})") from error
         if not scores:
             continue
         part.lines.append(line)
@@ -290,8 +267,8 @@ def _scores(record: dict[str, Any], left_out: set[str]) -> dict[tuple[str, int],
         metric = name if suffix == "none" else f"{name},{suffix}"
         value = record.get(name)
         if name in per_repeat:
-            for index, one in enumerate(per_repeat[name] or ()):
-                scores[metric, index] = _number(metric, one)
+            for repeat, score in enumerate(per_repeat[name] or ()):
+                scores[metric, repeat] = _number(metric, score)
         elif type(value) is float and math.isfinite(value):
             scores[metric, 0] = value
         elif isinstance(value, dict) or name == "bypass":
@@ -344,12 +321,12 @@ def _first(nested: Any) -> Any:
 
 def _likelihoods(record: dict[str, Any]) -> list[float]:
     """Log-likelihoods of the options, where the item was scored by them; numbers come as text."""
-    found = []
+    likelihoods = []
     for answer in record.get("filtered_resps") or ():
         if type(answer) is not list or len(answer) != 2 or answer[1] not in _FLAGS:
             return []
-        found.append(float(answer[0]))
-    return found if len(found) > 1 else []
+        likelihoods.append(float(answer[0]))
+    return likelihoods if len(likelihoods) > 1 else []
 
 
 _FLAGS = ("False", "True", False, True)  # the most common first
@@ -392,11 +369,9 @@ def _gold_probability(
 ) -> float | None:
     """Softmax probability of the right option among the options."""
     gold = _gold_index(record, target)
-    if gold is None or gold >= len(likelihoods) or not math.isfinite(sum(likelihoods)):
+    if gold is None or gold >= len(likelihoods):
         return None
-    top = max(likelihoods)
-    weights = [math.exp(value - top) for value in likelihoods]
-    return weights[gold] / sum(weights)
+    return option_probability(likelihoods, gold)
 
 
 def _gold_index(record: dict[str, Any], target: str) -> int | None:
@@ -419,8 +394,7 @@ _INDEX = re.compile(r"\s*[0-9]{1,4}\s*")
 def _answer(record: dict[str, Any], likelihoods: list[float]) -> str | None:
     """The option with the highest likelihood, or what the filter extracted from the text."""
     if not likelihoods:
-        answer = _first(record.get("filtered_resps"))
-        return None if answer is None else str(answer)
+        return optional_text(_first(record.get("filtered_resps")))
     best = likelihoods.index(max(likelihoods))
     return _option_text(_arguments(record), best, str(best))
 

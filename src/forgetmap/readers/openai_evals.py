@@ -10,22 +10,25 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from forgetmap.base.errors import InputError
-from forgetmap.base.files import find_files, open_binary
+from forgetmap.base.files import find_files, head
 from forgetmap.base.values import file_name, number
-from forgetmap.base.words import brief
-from forgetmap.readers.framework import Run, json_lines, note_settings, number_repeats
+from forgetmap.readers.framework import (
+    ReadOptions,
+    Run,
+    asked,
+    json_lines,
+    malformed,
+    note_settings,
+    number_repeats,
+)
 from forgetmap.samples.identity import content_hash
-from forgetmap.samples.table import Meta, Samples, batches
+from forgetmap.samples.table import Meta, Samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from forgetmap.readers.framework import ReadOptions
-
-_HEAD = re.compile(rb'\s*\{\s*"spec"\s*:\s*\{[^{}]*"(?:completion_fns|eval_name|base_eval)"')
-_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+_HEAD = re.compile(rb'\{\s*"spec"\s*:\s*\{[^{}]*"(?:completion_fns|eval_name|base_eval)"')
 
 
 def sniff(path: Path) -> bool:
@@ -34,18 +37,12 @@ def sniff(path: Path) -> bool:
 
 
 def _files(path: Path) -> list[Path]:
-    files = find_files(path, "*.jsonl") if path.is_dir() else [path]
-    return [file for file in files if file.suffix == ".jsonl" and _has_spec(file)]
-
-
-def _has_spec(file: Path) -> bool:
-    with open_binary(file) as opened:
-        return bool(_HEAD.match(opened.read(4096)))
+    return [file for file in find_files(path, "*.jsonl") if _HEAD.match(head(file))]
 
 
 @dataclass
 class _Sample:
-    """What the events of one sample tell."""
+    """What the events of one sample say."""
 
     line: int
     prompt: Any = None
@@ -61,17 +58,13 @@ def read(path: Path, how: ReadOptions) -> Samples:
     runs = []
     for file in _files(path):
         for line, record in json_lines(file, how, meta.warnings):
-            try:
+            with malformed(file, line, "not a run's spec"):
                 runs.append((_describe(record["spec"], meta), file))
-            except _MALFORMED as error:
-                raise InputError(f"{file}:{line}: not a run's spec ({brief(error)})") from error
             break
-
-    def rows() -> Iterator[dict[str, Any]]:
-        for run, file, repeat in number_repeats(runs, meta.warnings):
-            yield from _rows(run, file, repeat, how, meta.warnings)
-
-    return Samples.collect(batches(rows()), meta)
+    numbered = number_repeats(runs, meta.warnings)
+    return Samples.from_rows(
+        (row for each_run in numbered for row in _rows(*each_run, how, meta.warnings)), meta
+    )
 
 
 def _describe(spec: dict[str, Any], meta: Meta) -> Run:
@@ -86,7 +79,7 @@ def _describe(spec: dict[str, Any], meta: Meta) -> Run:
         "grader": ", ".join(str(model) for model in models[1:]),
         "limit": config.get("max_samples"),
     }
-    note_settings(meta, str(models[0]), task, settings)
+    note_settings(meta, str(models[0]), settings, task)
     # The seed orders the samples only: a second run with the same seed is a repeat.
     stamp = str(spec.get("created_at") or "")
     return Run(str(models[0]), task, str(spec.get("run_id")), stamp)
@@ -102,15 +95,12 @@ def _rows(
         if "spec" in record or "final_report" in record:
             ended |= "final_report" in record
             continue
-        try:
+        with malformed(file, line, "not an event of OpenAI evals"):
             if str(record["run_id"]) != run.seed:
                 raise ValueError(f"an event of another run, {record['run_id']!r:.40}")
             sample = samples.setdefault(str(record["sample_id"]), _Sample(line))
             if _add(sample, record["type"], record["data"], how.text):
                 again.add(str(record["sample_id"]))
-        except _MALFORMED as error:
-            reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
-            raise InputError(f"{file}:{line}: not an event of OpenAI evals ({reason})") from error
     if again:
         warnings.append(
             f"{file_name(file)}: {len(again)} samples were scored twice; the last counts"
@@ -119,12 +109,14 @@ def _rows(
         warnings.append(f"{file_name(file)}: has no final report; the run did not come to its end")
     metrics = sorted({metric for sample in samples.values() for metric in sample.scores})
     for reference, sample in samples.items():
+        with malformed(file, sample.line, "not an event of OpenAI evals"):
+            item = content_hash(asked(sample.prompt), sample.target) if sample.prompt else None
         for metric in sample.scores or metrics:
             yield {
                 "model": run.model,
                 "run": file_name(file),
                 "task": run.task,
-                "item": _identity(sample),
+                "item": item,
                 "item_ref": reference,
                 "repeat": repeat,
                 "metric": metric,
@@ -142,16 +134,16 @@ def _add(sample: _Sample, kind: str, data: dict[str, Any], text: bool) -> bool:
         sample.prompt = data["prompt"]
         if text:
             sampled = data.get("sampled")
-            one = sampled[0] if isinstance(sampled, list) and sampled else sampled
-            sample.text |= {"prompt": str(sample.prompt), "response": str(one)}
+            response = sampled[0] if isinstance(sampled, list) and sampled else sampled
+            sample.text |= {"prompt": str(sample.prompt), "response": str(response)}
     elif kind == "match":
         if not isinstance(data["correct"], bool):
             raise ValueError(f"correct is {data['correct']!r:.40}, not true or false")
         scores["correct"] = float(data["correct"])
         sample.target = data.get("expected")
         if text:
-            named = {"target": data.get("expected"), "answer": data.get("picked")}
-            sample.text |= {name: str(value) for name, value in named.items() if value is not None}
+            texts = {"target": data.get("expected"), "answer": data.get("picked")}
+            sample.text |= {name: str(value) for name, value in texts.items() if value is not None}
     elif kind == "metrics":
         for name, value in data.items():
             if isinstance(value, int | float):
@@ -161,15 +153,3 @@ def _add(sample: _Sample, kind: str, data: dict[str, Any], text: bool) -> bool:
     replaced = not sample.scores.keys().isdisjoint(scores)
     sample.scores |= scores
     return replaced
-
-
-def _identity(sample: _Sample) -> int | None:
-    """Hash what was asked, without the system prompt, and what was expected."""
-    prompt = sample.prompt
-    if isinstance(prompt, list):
-        prompt = [
-            [turn.get("role"), turn.get("content")]
-            for turn in prompt
-            if isinstance(turn, dict) and turn.get("role") != "system"
-        ]
-    return content_hash(prompt, sample.target) if prompt else None

@@ -12,19 +12,25 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import find_files, open_binary
-from forgetmap.base.json import read_json
+from forgetmap.base.files import find_files, head
 from forgetmap.base.values import file_name, number
-from forgetmap.base.words import brief, some
-from forgetmap.readers.framework import Run, number_repeats
+from forgetmap.base.words import some
+from forgetmap.readers.framework import (
+    REPEATS_PER_RUN,
+    ReadOptions,
+    Run,
+    as_object,
+    json_object,
+    malformed,
+    number_repeats,
+    rows_of_runs,
+)
 from forgetmap.samples.identity import content_hash
-from forgetmap.samples.table import Meta, Samples, batches
+from forgetmap.samples.table import Meta, Samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from forgetmap.readers.framework import ReadOptions
 
 CORRECT = ("correct", "is_correct", "cascade_correct")
 """Where the evaluators say whether an answer was right, in order of preference."""
@@ -33,7 +39,7 @@ ADVICE = (
     "remove its results folder and score again: opencompass ... --reuse --mode eval "
     "--dump-eval-details"
 )
-_MOST_REPEATS = 1000
+_NOT_OURS = "not written by OpenCompass"
 _HEADS = {
     "predictions": re.compile(rb'\{\s*"\d+"\s*:\s*\{.*"(prediction|label: )', re.DOTALL),
     "results": re.compile(rb'\{.*("details"|"accuracy"|"score")', re.DOTALL),
@@ -44,8 +50,6 @@ def sniff(path: Path) -> bool:
     """Look for the two folders, and at the head of a file in one of them."""
     if not path.is_dir():
         return _is_ours(path)
-    if not any(_under(path, name) for name in _HEADS):
-        return False
     return any(_is_ours(file) for name in _HEADS for file in _under(path, name)[:3])
 
 
@@ -58,13 +62,11 @@ def _is_ours(file: Path) -> bool:
     kind = file.parent.parent.name
     if kind not in _HEADS or file.suffix != ".json":
         return False
-    with open_binary(file) as opened:
-        head = opened.read(2**16)
-    other = {"predictions": "results", "results": "predictions"}[kind]
-    beside = (file.parent.parent.with_name(other) / file.parent.name).is_dir()
-    return bool(_HEADS[kind].match(head.lstrip())) and (
-        kind == "predictions" or beside or b'"details"' in head
-    )
+    start = head(file, 2**16)
+    if not _HEADS[kind].match(start):
+        return False
+    beside = file.parent.parent.with_name("predictions") / file.parent.name
+    return kind == "predictions" or beside.is_dir() or b'"details"' in start
 
 
 def read(path: Path, how: ReadOptions) -> Samples:
@@ -81,23 +83,16 @@ def read(path: Path, how: ReadOptions) -> Samples:
     numbered = number_repeats(runs, meta.warnings)
     without: list[str] = []
 
-    def rows() -> Iterator[dict[str, Any]]:
-        for run, first, repeat in numbered:
-            count = 0
-            for row in _rows(run, parts[first][1], how, meta.warnings):
-                count += 1
-                row["repeat"] += repeat * _MOST_REPEATS
-                yield row
-            if not count:
-                without.append(run.task)
-        if without:
-            meta.warnings.append(
-                f"no details of right and wrong, left out: {some(set(without))}; {ADVICE}"
-            )
+    def rows_of(run: Run, first: Path) -> Iterator[dict[str, Any]]:
+        return _rows(run, parts[first][1], how, meta.warnings)
 
-    samples = Samples.collect(batches(rows()), meta)
+    samples = Samples.from_rows(rows_of_runs(numbered, rows_of, without), meta)
     if len(without) == len(numbered):
         raise InputError(f"{path}: the results do not say which answers were right; {ADVICE}")
+    if without:
+        meta.warnings.append(
+            f"no details of right and wrong, left out: {some(set(without))}; {ADVICE}"
+        )
     return samples
 
 
@@ -111,7 +106,7 @@ def _join_parts(files: list[Path], warnings: list[str]) -> dict[Path, tuple[str,
         if not (stem and index.isdigit() and first in there and whole not in there):
             parts[file] = file_name(file).removesuffix(".json"), [file]
         elif file == first:
-            joined = _parts(there, file.with_name(f"{stem}.json"))
+            joined = _parts(there, whole)
             parts[first] = stem, joined
             if len(joined) > 1:
                 warnings.append(f"{stem}: {len(joined)} parts were joined")
@@ -122,10 +117,10 @@ def _join_parts(files: list[Path], warnings: list[str]) -> dict[Path, tuple[str,
 
 def _parts(there: set[Path], whole: Path) -> list[Path]:
     """The parts of a file in order: 0, 1, 2, ... as numbers, up to the first that is missing."""
-    found: list[Path] = []
-    while (file := whole.with_name(f"{whole.stem}_{len(found)}.json")) in there:
-        found.append(file)
-    return found
+    parts: list[Path] = []
+    while (file := whole.with_name(f"{whole.stem}_{len(parts)}.json")) in there:
+        parts.append(file)
+    return parts
 
 
 def _rows(
@@ -133,8 +128,8 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     details: list[tuple[Path, str, dict[str, Any]]] = []
     for file in files:
-        found = _load(file, how)
-        for key, detail in _details(found.get("details"), file):
+        results = json_object(file, how, _NOT_OURS)
+        for key, detail in _details(results.get("details"), file):
             ref = detail.get("example_abbr")
             shifted = str(len(details)) if isinstance(key, int) else key
             details.append((file, str(ref if isinstance(ref, str) else shifted), detail))
@@ -152,10 +147,8 @@ def _rows(
     for index, ((file, ref, detail), scores) in enumerate(zip(details, scored, strict=True)):
         for replica, score in enumerate(scores):
             place = replica * len(details) + index  # replicas follow each other in blocks
-            try:
+            with malformed(file, f" details[{ref}]"):
                 item = _item(detail, asked[place] if asked else {}, replica, how.text)
-            except (ValueError, TypeError, LookupError, AttributeError) as error:
-                raise InputError(f"{file} details[{ref}]: {brief(error)}") from error
             empty = item.pop("empty")
             yield {
                 "model": run.model,
@@ -171,25 +164,17 @@ def _rows(
             }
 
 
-def _load(file: Path, how: ReadOptions) -> dict[str, Any]:
-    found = read_json(file)
-    how.tick(file.stat().st_size)
-    if not isinstance(found, dict):
-        raise InputError(f"{file}: not written by OpenCompass (a JSON object was expected)")
-    return found
-
-
-def _details(found: object, file: Path) -> list[tuple[int | str, dict[str, Any]]]:
+def _details(details: object, file: Path) -> list[tuple[int | str, dict[str, Any]]]:
     """The answers in order: a list, or a dictionary by index (and its `type`)."""
-    if found is None:
+    if details is None:
         return []
     keyed: list[tuple[int | str, Any]]
-    if isinstance(found, list):
-        keyed = list(enumerate(found))
-    elif isinstance(found, dict):
+    if isinstance(details, list):
+        keyed = list(enumerate(details))
+    elif isinstance(details, dict):
         keyed = [
             (int(key) if key.isdecimal() else key, value)
-            for key, value in found.items()
+            for key, value in details.items()
             if key != "type"
         ]
         if all(isinstance(key, int) for key, _ in keyed):
@@ -199,26 +184,26 @@ def _details(found: object, file: Path) -> list[tuple[int | str, dict[str, Any]]
     else:
         raise InputError(f"{file}: details must be a list or a dictionary")
     for key, value in keyed:
-        if not isinstance(value, dict):
-            raise InputError(f"{file} details[{key}]: a JSON object was expected")
+        with malformed(file, f" details[{key}]"):
+            as_object(value)
     return keyed
 
 
 def _scores(file: Path, ref: str, detail: dict[str, Any]) -> list[float | None]:
     """One score per replica; since 0.4 even a single one comes in a list."""
     value = next((detail[name] for name in CORRECT if detail.get(name) is not None), None)
+    replicas = value if isinstance(value, list) else [value]
+    if not 0 < len(replicas) <= REPEATS_PER_RUN:
+        raise InputError(f"{file} details[{ref}]: holds {len(replicas)} replicas")
     scores = []
-    for part in value if isinstance(value, list) else [value]:
-        single = part[0] if isinstance(part, list) and len(part) == 1 else part
-        try:
-            score = number(single)
-        except ValueError as error:
-            raise InputError(f"{file} details[{ref}]: correct {brief(error)}") from error
-        if score is not None and not 0 <= score <= 1:
-            raise InputError(f"{file} details[{ref}]: correct {score:g} is not between 0 and 1")
-        scores.append(score)
-    if not 0 < len(scores) <= _MOST_REPEATS:
-        raise InputError(f"{file} details[{ref}]: holds {len(scores)} replicas")
+    with malformed(file, f" details[{ref}]", "correct is not a score"):
+        for replica in replicas:
+            if isinstance(replica, list) and len(replica) == 1:
+                replica = replica[0]
+            score = number(replica)
+            if score is not None and not 0 <= score <= 1:
+                raise ValueError(f"{score:g} is not between 0 and 1")
+            scores.append(score)
     return scores
 
 
@@ -229,11 +214,11 @@ def _predictions(files: list[Path], how: ReadOptions) -> list[dict[str, Any]]:
         whole = file.parent.parent.with_name("predictions") / file.parent.name / file.name
         there = set(whole.parent.glob("*.json")) if whole.parent.is_dir() else set()
         for part in [whole] if whole in there else _parts(there, whole):
-            found = _load(part, how)
-            for index in range(len(found)):
-                entry = found.get(str(index))
+            predictions = json_object(part, how, _NOT_OURS)
+            for index in range(len(predictions)):
+                entry = predictions.get(str(index))
                 if not isinstance(entry, dict):
-                    raise InputError(f"{part}: lacks the prediction {index!r} of {len(found)}")
+                    raise InputError(f"{part}: lacks prediction {index} of {len(predictions)}")
                 asked.append(entry)
     return asked
 
@@ -249,8 +234,8 @@ def _item(
 
     labels = _labels(asked) or _labels(of("origin_prediction"))
     prompt = labels or of("prompt") or asked.get("origin_prompt") or None
-    target = next((found for found in map(of, ("references", "answer")) if found is not None), None)
-    target = asked.get("gold") if target is None else target
+    targets = (of("references"), of("answer"), asked.get("gold"))
+    target = next((value for value in targets if value is not None), None)
     plain = _plain(prompt)
     said = asked.get("prediction") if labels or asked else of("origin_prediction")
     answer = of("predictions") if of("predictions") is not None else of("pred")
@@ -270,18 +255,12 @@ def _item(
     return item
 
 
-def _labels(found: object) -> list[str]:
+def _labels(prediction: object) -> list[str]:
     """What was asked about each option, where the options were compared by their perplexity."""
-    if not isinstance(found, dict):
-        return []
-    options = {
-        name: option
-        for name, option in found.items()
-        if isinstance(option, dict) and "PPL" in option
-    }
     return [
         f"{name.removeprefix('label: ')}: {option.get('testing input') or option.get('prompt')}"
-        for name, option in sorted(options.items())
+        for name, option in sorted(prediction.items() if isinstance(prediction, dict) else ())
+        if isinstance(option, dict) and "PPL" in option
     ]
 
 

@@ -12,22 +12,26 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import open_binary
-from forgetmap.base.json import first_record, read_json
-from forgetmap.base.values import file_name, number
-from forgetmap.base.words import brief
-from forgetmap.readers.framework import json_lines
+from forgetmap.base.files import head
+from forgetmap.base.json import first_record
+from forgetmap.base.values import file_name, number, optional_text
+from forgetmap.readers.framework import (
+    ReadOptions,
+    as_object,
+    json_lines,
+    json_object,
+    malformed,
+    note_settings,
+)
 from forgetmap.samples.identity import content_hash
-from forgetmap.samples.table import Meta, Samples, batches
+from forgetmap.samples.table import Meta, Samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from forgetmap.readers.framework import ReadOptions
-
 _HEAD = re.compile(
-    rb'\s*\{\s*(?:"evalId"\s*:\s*(?:"[^"]*"|null)\s*,\s*)?'
+    rb'\{\s*(?:"evalId"\s*:\s*(?:"[^"]*"|null)\s*,\s*)?'
     rb'(?:"results"\s*:\s*\{\s*)?"version"\s*:\s*\d+\s*,\s*"(?:timestamp|prompts|results)"'
 )
 _ERROR = 2
@@ -36,7 +40,6 @@ _NEWEST = 4
 _SAMPLING = ("temperature", "max_tokens", "top_p", "top_k", "seed", "stop", "reasoning_effort")
 _ADDED_VARS = ("_conversation", "sessionId")
 """What promptfoo itself adds to the variables while it runs."""
-_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 
 def sniff(path: Path) -> bool:
@@ -48,18 +51,13 @@ def _files(path: Path) -> list[Path]:
     return [
         file
         for file in (sorted(path.iterdir()) if path.is_dir() else [path])
-        if file.is_file() and (_is_json(file) or _is_jsonl(file))
+        if file.is_file() and _is_export(file)
     ]
 
 
-def _is_json(file: Path) -> bool:
-    if file.suffix != ".json":
-        return False
-    with open_binary(file) as opened:
-        return bool(_HEAD.match(opened.read(4096)))
-
-
-def _is_jsonl(file: Path) -> bool:
+def _is_export(file: Path) -> bool:
+    if file.suffix == ".json":
+        return bool(_HEAD.match(head(file)))
     wanted = {"vars", "success", "promptIdx", "testIdx"}
     return file.suffix == ".jsonl" and wanted <= first_record(file).keys()
 
@@ -73,11 +71,8 @@ def read(path: Path, how: ReadOptions) -> Samples:
     def rows() -> Iterator[dict[str, Any]]:
         for file in _files(path):
             for where, record in _records(file, how, meta):
-                try:
-                    sample, scores = _sample(record, file, how.text)
-                except _MALFORMED as error:
-                    reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
-                    raise InputError(f"{file}{where}: not a promptfoo result ({reason})") from error
+                with malformed(file, where, "not a promptfoo result"):
+                    sample, scores = _sample(as_object(record), file, how.text)
                 key = sample["model"], sample["task"], sample["item"]
                 sample["item_ref"] = refs.setdefault(key, sample["item_ref"])
                 sample |= {"repeat": seen[key], "source": f"{file_name(file)}{where}"}
@@ -85,7 +80,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
                 for metric, score in scores.items():
                     yield {**sample, "metric": metric, "score": score}
 
-    return Samples.collect(batches(rows()), meta)
+    return Samples.from_rows(rows(), meta)
 
 
 def _records(file: Path, how: ReadOptions, meta: Meta) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -93,23 +88,23 @@ def _records(file: Path, how: ReadOptions, meta: Meta) -> Iterator[tuple[str, di
         for line, record in json_lines(file, how, meta.warnings):
             yield f":{line}", record
         return
-    how.tick(file.stat().st_size)
-    export = read_json(file)
-    summary = export.get("results") if isinstance(export, dict) else None
-    summary = summary if isinstance(summary, dict) else export
-    records = summary.get("results") if isinstance(summary, dict) else None
+    export = json_object(file, how, "not a promptfoo export")
+    nested = export.get("results")
+    summary = nested if isinstance(nested, dict) else export
+    records = summary.get("results")
     if not isinstance(records, list):
-        raise InputError(f"{file}: holds no list of results; is it a promptfoo export?")
+        raise InputError(f"{file}: has no list of results; is it a promptfoo export?")
     version = summary.get("version")
     if not isinstance(version, int) or version > _NEWEST:
         raise InputError(f"{file}: has promptfoo results version {version!r:.20}; this is unknown")
     config = export.get("config")
     config = config if isinstance(config, dict) else {}
-    _describe(export.get("metadata"), config.get("providers"), meta)
+    with malformed(file, what="not a promptfoo export"):
+        _describe(export.get("metadata"), config.get("providers"), meta)
     for index, record in enumerate(records):
-        if not isinstance(record, dict):
-            raise InputError(f"{file} result {index}: a JSON object was expected")
-        yield f" result {index}", {"_description": config.get("description"), **record}
+        if isinstance(record, dict):
+            record.setdefault("_description", config.get("description"))
+        yield f" result {index}", record
 
 
 def _describe(about: Any, providers: Any, meta: Meta) -> None:
@@ -119,11 +114,9 @@ def _describe(about: Any, providers: Any, meta: Meta) -> None:
     for provider in providers if isinstance(providers, list) else []:
         options = provider.get("config") if isinstance(provider, dict) else None
         if isinstance(options, dict):
-            found = [f"{name}={options[name]}" for name in _SAMPLING if name in options]
-            settings = {"generation": ", ".join(found), "harness version": meta.version}
-            meta.settings[str(provider.get("label") or provider.get("id"))] = {
-                name: value for name, value in settings.items() if value
-            }
+            sampling = [f"{name}={options[name]}" for name in _SAMPLING if name in options]
+            settings = {"generation": ", ".join(sampling), "harness version": meta.version}
+            note_settings(meta, str(provider.get("label") or provider.get("id")), settings)
 
 
 def _sample(
@@ -135,7 +128,7 @@ def _sample(
     content = {name: value for name, value in variables.items() if name not in _ADDED_VARS}
     test, grading = record.get("testCase") or {}, record.get("gradingResult")
     asserted = list(_flat(test.get("assert") or []))
-    expected = [[one.get("type"), one.get("value")] for one in asserted]
+    expected = [[assertion.get("type"), assertion.get("value")] for assertion in asserted]
     response = record.get("response") or {}
     sample: dict[str, Any] = {
         "model": _model(record, file),
@@ -146,12 +139,13 @@ def _sample(
         "status": "refused" if response.get("isRefusal") else None,
     }
     if text:
-        sample["prompt"] = _text((record.get("prompt") or {}).get("raw"))
-        sample["target"] = _text([value for _, value in expected if value is not None] or None)
-        sample["response"] = _text(response.get("output"))
+        values = [value for _, value in expected if value is not None]
+        sample["prompt"] = optional_text((record.get("prompt") or {}).get("raw"))
+        sample["target"] = optional_text(values or None)
+        sample["response"] = optional_text(response.get("output"))
     reason = record.get("failureReason")
     if reason == _ERROR or (reason is None and record.get("error") and not grading):
-        named = [str(one["metric"]) for one in asserted if one.get("metric")]
+        named = [str(assertion["metric"]) for assertion in asserted if assertion.get("metric")]
         return sample | {"status": "error"}, dict.fromkeys(["correct", *named])
     return sample, {"correct": float(success), **_named(grading)}
 
@@ -180,14 +174,11 @@ def _flat(assertions: list[Any]) -> Iterator[dict[str, Any]]:
 
 def _named(grading: Any) -> dict[str, float | None]:
     """Scores of the assertions that have a name (`metric:`), several of one name as their mean."""
-    found: dict[str, list[float]] = {}
+    by_name: dict[str, list[float]] = {}
     for part in (grading or {}).get("componentResults") or []:
         name = ((part or {}).get("assertion") or {}).get("metric")
         score = number(part.get("score")) if name else None
         if score is not None:
-            found.setdefault(str(name), []).append(score)
-    return {name: sum(scores) / len(scores) for name, scores in found.items() if name != "correct"}
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
+            by_name.setdefault(str(name), []).append(score)
+    by_name.pop("correct", None)
+    return {name: sum(scores) / len(scores) for name, scores in by_name.items()}

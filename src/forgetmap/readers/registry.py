@@ -44,6 +44,8 @@ def read(path: str | Path, how: ReadOptions | None = None) -> Samples:
     try:
         if not path.exists():
             raise InputError(f"{path}: no such file or folder")
+        if not path.is_dir() and not path.is_file():  # a pipe or device would keep us waiting
+            raise InputError(f"{path}: is not a plain file")
         if path.is_dir() and not any(path.iterdir()):
             raise InputError(f"{path}: the folder is empty")
         fit = find_reader(path)

@@ -1,6 +1,6 @@
 """Any CSV, JSONL or Parquet table with one row per answer, read by its column names.
 
-The columns are guessed from their names, the guess is told, and flags override it
+The columns are guessed from their names. A warning says what was guessed, and flags override it
 (`--column score=is_right`).
 """
 
@@ -16,17 +16,15 @@ import pyarrow.parquet as pq
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import MAX_LINE_BYTES, lines
 from forgetmap.base.json import parse_json
-from forgetmap.base.values import file_name, number
+from forgetmap.base.values import file_name, number, optional_text
 from forgetmap.base.words import brief
-from forgetmap.readers.framework import json_lines
+from forgetmap.readers.framework import ReadOptions, json_lines, malformed
 from forgetmap.samples.identity import content_hash, wording_hash
-from forgetmap.samples.table import Meta, Samples, batches, parquet_schema
+from forgetmap.samples.table import Meta, Samples, parquet_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
-
-    from forgetmap.readers.framework import ReadOptions
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
@@ -71,12 +69,8 @@ def read(path: Path, how: ReadOptions) -> Samples:
     """Read one table, or all tables of a folder."""
     check_columns(how.columns)
     meta = Meta(harness="table")
-
-    def rows() -> Iterator[dict[str, Any]]:
-        for file in _files(path):
-            yield from _rows(file, how, meta.warnings)
-
-    return Samples.collect(batches(rows()), meta)
+    rows = (row for file in _files(path) for row in _rows(file, how, meta.warnings))
+    return Samples.from_rows(rows, meta)
 
 
 def _rows(file: Path, how: ReadOptions, warnings: list[str]) -> Iterator[dict[str, Any]]:
@@ -88,13 +82,11 @@ def _rows(file: Path, how: ReadOptions, warnings: list[str]) -> Iterator[dict[st
             names |= dict.fromkeys(record)
             columns = match_columns(names, how.columns, file)
         value = {name: record.get(column) for name, column in columns.items()}
-        try:
+        with malformed(file, f" row {row}"):
             yield _sample(value, file, row, repeats, how)
-        except (ValueError, TypeError, RecursionError) as error:
-            raise InputError(f"{file} row {row}: {brief(error)}") from error
     if columns:
-        told = ", ".join(f"{name} from {column!r:.60}" for name, column in columns.items())
-        warnings.append(f"{file_name(file)}: read {told}")
+        guess = ", ".join(f"{name} from {column!r:.60}" for name, column in columns.items())
+        warnings.append(f"{file_name(file)}: read {guess}")
         if not {"question", "id"} & columns.keys():
             warnings.append(f"{file_name(file)}: no column names the item; rows pair by number")
 
@@ -119,9 +111,9 @@ def match_columns(
                 )
             columns[need] = given[need]
             continue
-        found = [by_lower[name] for name in candidates if name in by_lower]
-        if found and found[0] not in given.values():
-            columns[need] = found[0]
+        name = next((by_lower[name] for name in candidates if name in by_lower), None)
+        if name is not None and name not in given.values():
+            columns[need] = name
     if "score" not in columns:
         raise InputError(
             f"{where}: no column says what was right (columns: {_listed(names)}); "
@@ -144,7 +136,7 @@ def _sample(
     if k is None and isinstance(choices, list):
         k = len(choices)
     if k is not None and not 0 <= k <= _INT32_MAX:
-        raise ValueError(f"k {k:g} is no number of options")
+        raise ValueError(f"k {k:g} is not a number of options")
     probability = _number(value, "gold_probability")
     if probability is not None and not 0 <= probability <= 1:
         raise ValueError(f"gold_probability {probability:g} is not between 0 and 1")
@@ -168,8 +160,10 @@ def _sample(
         options = [str(option) for option in choices] if isinstance(choices, list) else []
         sample["wording"] = wording_hash(str(question), options, str(target))
     if how.text:
-        sample["prompt"] = _text(question)
-        sample |= {name: _text(value.get(name)) for name in ("target", "answer", "response")}
+        sample["prompt"] = optional_text(question)
+        sample |= {
+            name: optional_text(value.get(name)) for name in ("target", "answer", "response")
+        }
     return sample
 
 
@@ -188,17 +182,13 @@ def _content(value: Any) -> Any:
 
 
 def _choices(value: Any) -> Any:
-    """A list of options; in a CSV it comes as JSON text, and what is none stays text."""
+    """A list of options; in a CSV it comes as JSON text, and any other text stays text."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             return parse_json(value.encode())
         except ValueError:
             return value
     return _content(value)
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 def _repeat(value: Any, seen: dict[str, int]) -> int:

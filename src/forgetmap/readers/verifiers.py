@@ -9,22 +9,24 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files
-from forgetmap.base.json import first_record, read_json
+from forgetmap.base.json import first_record
 from forgetmap.base.values import file_name, number
-from forgetmap.base.words import brief, some
-from forgetmap.readers.framework import json_lines, note_settings
+from forgetmap.base.words import some
+from forgetmap.readers.framework import (
+    ReadOptions,
+    asked,
+    json_lines,
+    json_object,
+    malformed,
+    note_settings,
+)
 from forgetmap.samples.identity import content_hash
-from forgetmap.samples.table import Meta, Samples, batches
+from forgetmap.samples.table import Meta, Samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from forgetmap.readers.framework import ReadOptions
-
-_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 
 def sniff(path: Path) -> bool:
@@ -33,8 +35,7 @@ def sniff(path: Path) -> bool:
 
 
 def _files(path: Path) -> list[Path]:
-    files = find_files(path, "results.jsonl") if path.is_dir() else [path]
-    return [file for file in files if file.name == "results.jsonl" and _has_rollouts(file)]
+    return [file for file in find_files(path, "results.jsonl") if _has_rollouts(file)]
 
 
 def _has_rollouts(file: Path) -> bool:
@@ -52,16 +53,13 @@ def read(path: Path, how: ReadOptions) -> Samples:
 
     def rows() -> Iterator[dict[str, Any]]:
         for file in _files(path):
-            model, task = _describe(file, meta)
+            model, task = _describe(file, how, meta)
             left_out: set[str] = set()
             for line, record in json_lines(file, how, meta.warnings):
-                try:
+                with malformed(file, line, "not a rollout"):
                     sample = _sample(record, how.text)
                     left_out |= (record.get("metrics") or {}).keys()
-                except _MALFORMED as error:
-                    reason = f"no {error}" if isinstance(error, KeyError) else brief(error)
-                    raise InputError(f"{file}:{line}: not a rollout ({reason})") from error
-                own = str(record.get("task") or task)  # one environment may hold several tasks
+                    own = str(record.get("task") or task)  # one environment may hold several tasks
                 key = model, own, sample["item_ref"]
                 if sample["item"] is None:
                     sample["item"] = items.get(key)
@@ -82,21 +80,18 @@ def read(path: Path, how: ReadOptions) -> Samples:
                     f"{task}: only the reward was read, not its parts ({some(left_out)})"
                 )
 
-    return Samples.collect(batches(rows()), meta)
+    return Samples.from_rows(rows(), meta)
 
 
-def _describe(file: Path, meta: Meta) -> tuple[str, str]:
-    """Tell the model and the environment of a run; without metadata the folder names both."""
-    about: Any = {}
+def _describe(file: Path, how: ReadOptions, meta: Meta) -> tuple[str, str]:
+    """Find the model and the environment of a run; without metadata the folder names both."""
     metadata = file.with_name("metadata.json")
-    if metadata.is_file():
-        about = read_json(metadata)
-        if not isinstance(about, dict):
-            raise InputError(f"{metadata}: a JSON object was expected")
+    about = json_object(metadata, how, "not a run's metadata") if metadata.is_file() else {}
     folder = file_name(file.parent.parent)  # <environment>--<model>/<run>
     environment, _, name = folder.partition("--")
-    model = str(about.get("model") or name.replace("--", "/") or folder)
-    task = str(about.get("env_id") or environment)
+    with malformed(metadata):
+        model = str(about.get("model") or name.replace("--", "/") or folder)
+        task = str(about.get("env_id") or environment)
     versions = about.get("version_info")
     versions = versions if isinstance(versions, dict) else {}
     settings = {
@@ -106,7 +101,7 @@ def _describe(file: Path, meta: Meta) -> tuple[str, str]:
         "task arguments": about.get("env_args"),
         "limit": about.get("num_examples"),
     }
-    note_settings(meta, model, task, settings)
+    note_settings(meta, model, settings, task)
     return model, task
 
 
@@ -119,21 +114,12 @@ def _sample(record: dict[str, Any], text: bool) -> dict[str, Any]:
     score = number(record["reward"])
     truncated = bool(record.get("is_truncated"))
     sample: dict[str, Any] = {
-        "item": content_hash(_asked(prompt), answer or "") if prompt else None,
+        "item": content_hash(asked(prompt), answer or "") if prompt else None,
         "item_ref": str(reference),
         "score": None if failed else score,
         "status": "error" if failed else "truncated" if truncated and score is not None else None,
     }
     if text:
-        named = {"prompt": prompt, "target": answer, "response": record.get("completion")}
-        sample |= {name: str(value) for name, value in named.items() if value is not None}
+        texts = {"prompt": prompt, "target": answer, "response": record.get("completion")}
+        sample |= {name: str(value) for name, value in texts.items() if value is not None}
     return sample
-
-
-def _asked(prompt: Any) -> Any:
-    """What was asked, without the system prompt."""
-    if not isinstance(prompt, list):
-        return prompt
-    return [
-        [turn.get("role"), turn.get("content")] for turn in prompt if turn.get("role") != "system"
-    ]
