@@ -408,7 +408,7 @@ def test_samples_come_back_as_they_were(work: Workplace) -> None:
     samples.write("s.parquet")
     again = Samples.read("s.parquet")
     first, second = (row for batch in again.to_batches() for row in batch.to_pylist())
-    assert first == {**FULL, "correct": False}
+    assert first == FULL
     assert second == {**EMPTY, "status": "unscored"}
     assert again.meta == meta
     assert (len(again), again.models) == (2, sorted({FULL["model"], "m"}))
@@ -423,7 +423,6 @@ def test_odd_scores_come_back_as_they_were_or_as_unscored(
     nothing = score is None or score != score
     assert row["score"] == (None if nothing else score)
     assert (row["status"] == "unscored") == nothing
-    assert row["correct"] == (None if nothing else score >= 0.5)
 
 
 @pytest.mark.parametrize("field", ["response", "task", "item_ref", "model"])

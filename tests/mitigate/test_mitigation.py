@@ -134,8 +134,8 @@ def right(folder: Path, questions: list[Question], out: Path) -> np.ndarray:
 
     found = evaluate(str(folder), suite(questions), out).samples
     correct = {
-        row["item_ref"]: row["correct"]
-        for batch in found.to_batches(["item_ref", "metric", "correct"])
+        row["item_ref"]: row["score"] >= 0.5
+        for batch in found.to_batches(["item_ref", "metric", "score"])
         for row in batch.to_pylist()
         if row["metric"] == "acc"
     }

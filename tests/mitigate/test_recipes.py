@@ -166,9 +166,9 @@ class TestTraining:
         right = evaluate(str(before), questions(), tmp_path / "eval").samples
         expected = {
             row["item_ref"]
-            for batch in right.to_batches(["item_ref", "correct", "metric"])
+            for batch in right.to_batches(["item_ref", "score", "metric"])
             for row in batch.to_pylist()
-            if row["correct"] and row["metric"] == "acc"
+            if row["score"] == 1.0 and row["metric"] == "acc"
         }
         job = _job(Retained(**SIZE), before, MATERIALS["retention"], tmp_path / "out")
         penalty = Retention(_items(job), job.pad, margin=1.0, batch=7, seed=0)

@@ -9,11 +9,11 @@ import pytest
 
 import forgetmap
 import golden
-from forgetmap.readers import parquet, table
+from forgetmap.readers import captrack, parquet, table
 from forgetmap.readers.registry import find_reader
-from fuzzing import assert_valid
+from fuzzing import assert_one_line, assert_valid
 from golden import LOGS, write_files
-from malformed import edit
+from malformed import RAW, edit
 from places import DATA
 
 HARNESSES = {log.reader.__name__: log.reader for log in LOGS.values()}
@@ -76,6 +76,61 @@ def test_text_is_loaded_on_request(log, path):
     samples = golden.read(log.reader, path, text=True)
     rows = [row for batch in samples.to_batches() for row in batch.to_pylist()]
     assert any(row["response"] or row["answer"] for row in rows)
+
+
+DEEP_PLACES = [  # the log, a file of it, and a value that its reader uses
+    ("lm_eval", "*/samples_fm_capitals*", (0, "doc")),
+    ("lm_eval_old", "*/results_*", ("model_name",)),
+    ("lighteval_flat", "*results_*.json", ("config_general", "model_name")),
+    ("lighteval_struct", "*results_*.json", ("config_general", "model_name")),
+    ("inspect_eval", "*fm_instructions*", ("header.json", "eval", "model")),
+    ("inspect_eval", "*fm_instructions*", ("samples/ins-00_epoch_1.json", "target")),
+    ("inspect_json", "*.json", ("samples", 0, "target")),
+    ("helm", "*/capitals/scenario_state.json", ("request_states", 0, "instance", "input", "text")),
+    ("helm", "*/capitals/per_instance_stats.json", (0, "stats", 0, "name", "split")),
+    ("opencompass", "*/results/*/sums.json", ("details", 0, "answer", 0)),
+    ("every_eval_ever", "*.jsonl", (0, "input", "choices")),
+    ("every_eval_ever_converted", "*/fm_capitals/*.jsonl", (0, "evaluation_name")),
+    ("promptfoo", "*.json", ("results", "results", 0, "vars", "country")),
+    ("promptfoo_flat", "*.json", ("results", 0, "vars", "country")),
+    ("promptfoo_jsonl", "*.jsonl", (0, "vars", "country")),
+    ("evalplus", "*.json", ("eval", "HumanEval/0", 0, "solution")),
+    ("openai_evals", "*/capitals.jsonl", (2, "data", "prompt", 0, "content")),
+    ("bfcl", "*/*_irrelevance_result.json", (0, "result")),
+    ("verifiers", "*/results.jsonl", (1, "prompt", 1, "content")),
+    ("nemo", "*/results.jsonl", (0, "model_response")),
+    ("table_jsonl", "*", (0, "choices")),
+]
+
+
+@pytest.mark.parametrize(("name", "file", "place"), DEEP_PLACES)
+@pytest.mark.parametrize("levels", [1_000, 100_000])
+def test_a_value_nested_too_deeply_is_one_clear_line(
+    name, file, place, levels, tmp_path, monkeypatch
+):
+    """Parsers give up at one depth, hashes and texts at others: nothing may be a RecursionError."""
+    monkeypatch.setitem(RAW, "@deep@", "[" * levels + "]" * levels)
+    files = dict(LOGS[name].load("before"))
+    edit(files, file, place, lambda _value, _chance: "@deep@")
+    with pytest.raises(forgetmap.InputError, match="nested too deeply") as error:
+        forgetmap.read(write_files(files, tmp_path), forgetmap.ReadOptions(text=True))
+    assert_one_line(error.value, tmp_path)
+
+
+@pytest.mark.parametrize("levels", [300, 1_000, 100_000])
+def test_a_response_nested_too_deeply_is_one_clear_line(levels, tmp_path):
+    log = tmp_path / "gsm8k.jsonl"
+    deep = "[" * levels + "]" * levels
+    log.write_text(f'{{"prompt": {deep}, "gold": 4, "outputs": "4"}}\n' * 2)
+    with pytest.raises(forgetmap.InputError, match=r"gsm8k\.jsonl.*1: ") as error:
+        captrack.read(log, forgetmap.ReadOptions(text=True))
+    assert_one_line(error.value, tmp_path)
+
+
+def test_every_reader_of_json_meets_deep_values():
+    no_json = {"table_csv", "table_parquet", "samples_parquet"}
+    packed = {"inspect_zstd"}  # only the packing differs from inspect_eval
+    assert {name for name, _, _ in DEEP_PLACES} == LOGS.keys() - no_json - packed
 
 
 _FIRST = "samples/ins-00_epoch_1.json"

@@ -106,7 +106,7 @@ def telling(log: Golden, samples: Samples, score: float, place: int) -> pa.Table
     rows: list[dict[str, Any]] = []
     for row in samples.data.to_pylist():
         shown = [row[column] for column in log.told_by]
-        row |= {"score": score, "correct": score > 0, "status": "ok", "metric": "told"}
+        row |= {"score": score, "status": "ok", "metric": "told"}
         row |= {"model": "any", "task": f"{place} {row['task']}", "prompt": json.dumps(shown)}
         rows.append(row)
     return pa.Table.from_pylist(rows, schema=SCHEMA)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet as pq
 import pytest
 
@@ -40,6 +41,22 @@ def test_values_that_cannot_be_are_refused(column, value, says, tmp_path):
     path = rewritten(tmp_path / "s.parquet", column, value)
     with pytest.raises(InputError, match=f"s.parquet: the column {says}; convert it again"):
         forgetmap.read(path)
+
+
+def test_a_file_of_an_older_release_with_a_column_more_is_read(tmp_path):
+    """Up to 0.1 there was `correct`: a score at or above 0.5."""
+    samples({"t": [1, 0, 1, 0]}).write(tmp_path / "new.parquet")
+    table = pq.read_table(tmp_path / "new.parquet")
+    place = table.column_names.index("score") + 1
+    old = table.add_column(place, "correct", pa.compute.greater_equal(table["score"], 0.5))
+    pq.write_table(old, tmp_path / "old.parquet")
+    new_log, old_log = (forgetmap.read(tmp_path / f"{age}.parquet") for age in ("new", "old"))
+    assert "correct" not in table.column_names
+    assert list(old_log.to_batches()) == list(new_log.to_batches())
+    result = forgetmap.compare(tmp_path / "old.parquet", tmp_path / "new.parquet", draws=200)
+    assert (result.total.n, result.total.counts.n10) == (4, 0)
+    old_log.write(tmp_path / "again.parquet")
+    assert pq.read_schema(tmp_path / "again.parquet").names == table.column_names
 
 
 @pytest.mark.parametrize("column", ["score", "gold_probability"])

@@ -16,7 +16,7 @@ from forgetmap.base.errors import InputError, WithheldError
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
 from forgetmap.readers.summary import show
-from forgetmap.samples.table import SCHEMA, STATUSES, TEXT_COLUMNS, THRESHOLD, Samples
+from forgetmap.samples.table import SCHEMA, STATUSES, TEXT_COLUMNS, Samples
 
 if TYPE_CHECKING:
     from malformed import Case
@@ -59,7 +59,6 @@ def assert_valid(samples: Samples, text: bool = True) -> None:
     for row in table.to_pylist():
         score = row["score"]
         assert score is None or math.isfinite(score), row
-        assert row["correct"] == (None if score is None else score >= THRESHOLD), row
         assert row["status"] in STATUSES, row
         assert (score is not None) == (row["status"] in SCORED), row
         assert row["k"] is None or row["k"] > 1, row

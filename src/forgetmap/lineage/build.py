@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -38,7 +37,7 @@ from forgetmap.map.result import ForgettingMap
 from forgetmap.map.task_maps import IGNORED, TaskMap
 from forgetmap.pairing.many_logs import ItemName, ManyLogs, Outcomes
 from forgetmap.readers.framework import ReadOptions
-from forgetmap.readers.registry import read
+from forgetmap.readers.registry import for_pairing, read
 from forgetmap.samples.comparability import Identity
 from forgetmap.samples.table import THRESHOLD, Samples
 
@@ -125,23 +124,17 @@ def trace(
 
 def _read_all(pipeline: Pipeline, how: ReadOptions) -> dict[str, Samples]:
     """Read every log; each file once, however many checkpoints it holds."""
-
-    def load(how: ReadOptions) -> dict[str, Samples]:
-        logs: dict[str, Samples] = {}
-        found = {}
-        for name in pipeline.order:
-            checkpoint = pipeline.checkpoints[name]
-            try:
-                if checkpoint.log not in logs:
-                    logs[checkpoint.log] = read(checkpoint.log, how)
-                found[name] = logs[checkpoint.log].only(checkpoint.model)
-            except InputError as error:
-                raise InputError(f"checkpoint {name}: {error}") from error
-        return found
-
-    samples = load(how)
-    if len({source.meta.harness for source in samples.values()}) > 1:
-        samples = load(replace(how, wording=True))
+    how = for_pairing([pipeline.checkpoints[name].log for name in pipeline.order], how)
+    logs: dict[str, Samples] = {}
+    samples = {}
+    for name in pipeline.order:
+        checkpoint = pipeline.checkpoints[name]
+        try:
+            if checkpoint.log not in logs:
+                logs[checkpoint.log] = read(checkpoint.log, how)
+            samples[name] = logs[checkpoint.log].only(checkpoint.model)
+        except InputError as error:
+            raise InputError(f"checkpoint {name}: {error}") from error
     return samples
 
 

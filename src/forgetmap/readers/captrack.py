@@ -103,8 +103,13 @@ def _columns(file: Path) -> set[str]:
 def read(path: Path, how: ReadOptions) -> Samples:
     """Read the answers as samples that are yet to be scored."""
     meta = Meta(harness="captrack")
-    rows = (_sample(record, how) for record in records(path, how, meta.warnings))
-    return Samples.from_rows(rows, meta)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for record in records(path, how, meta.warnings):
+            with malformed(path, f": {record.source}"):
+                yield _sample(record, how)
+
+    return Samples.from_rows(rows(), meta)
 
 
 def _sample(record: Record, how: ReadOptions) -> dict[str, Any]:

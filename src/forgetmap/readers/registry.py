@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Fit(NamedTuple):
-    """The reader that fits a log, and what went wrong with others on the way."""
+    """The reader that fits a log, and the problems of plug-ins that were passed over."""
 
     reader: Reader
     problems: list[str]
@@ -59,20 +59,25 @@ def read(path: str | Path, how: ReadOptions | None = None) -> Samples:
 
 
 def read_all(sources: Sequence[str | Path | Samples], how: ReadOptions) -> list[Samples]:
-    """Read logs that are to be paired, each of them once.
-
-    Logs of different harnesses pair by the words of their items, which takes a second hash. So
-    the readers are found first, and the hash is made only where they differ.
-    """
-    paths = [source for source in sources if not isinstance(source, Samples)]
-    formats = {_format(Path(path)) for path in paths}
-    mixed = len(formats) > 1 or len(paths) < len(sources) or None in formats
-    how = replace(how, wording=how.wording or mixed)
+    """Read logs that are to be paired, each of them once."""
+    how = for_pairing(sources, how)
     return [source if isinstance(source, Samples) else read(source, how) for source in sources]
 
 
+def for_pairing(sources: Sequence[str | Path | Samples], how: ReadOptions) -> ReadOptions:
+    """The options to read logs with that are to be paired.
+
+    Logs of different harnesses pair by the words of their items, which takes a second hash. So the
+    reader of each log is found first, and the hash is asked for only if the readers differ.
+    """
+    paths = [Path(source) for source in sources if not isinstance(source, Samples)]
+    formats = {_format(path) for path in paths}
+    mixed = len(formats) > 1 or len(paths) < len(sources) or None in formats
+    return replace(how, wording=how.wording or mixed)
+
+
 def _format(path: Path) -> str | None:
-    """The reader that a log needs; None where the format does not tell the harness."""
+    """The reader that a log needs; None if the format does not say which harness wrote it."""
     try:
         name = find_reader(path).reader.__name__ if path.exists() else None
     except (InputError, OSError):
@@ -122,21 +127,45 @@ def _readers(path: Path, problems: list[str]) -> Iterator[Reader]:
 def _plugged_in(path: Path, problems: list[str]) -> Iterator[Reader]:
     """Readers of other packages that take the log; a broken one is named and passed over."""
     for point in _entry_points(tuple(sys.path)):
+        plug_in = _PlugIn(point)
         try:
-            reader = point.load()
-            fits = reader.sniff(path)
+            fits = plug_in.sniff(path)
         except Exception as error:  # other people's code: whatever it raises
-            package = point.dist.name if point.dist else "unknown package"
-            problems.append(
-                f"the reader plug-in {point.name!r} of {package} failed and was passed over "
-                f"({type(error).__name__}: {brief(error)})"
-            )
+            problems.append(f"{plug_in.title} failed and was passed over ({_problem(error)})")
             continue
         if fits:
-            yield reader
+            yield plug_in
 
 
 @cache
 def _entry_points(search_path: tuple[str, ...]) -> list[EntryPoint]:  # noqa: ARG001 - the key
     """Find the readers of other packages: once for each `sys.path`, as it takes 10 ms and more."""
     return sorted(entry_points(group="forgetmap.readers"))
+
+
+class _PlugIn:
+    """A reader of another package; a failure to read becomes one line that names the plug-in."""
+
+    def __init__(self, point: EntryPoint) -> None:
+        package = point.dist.name if point.dist else "unknown package"
+        self.__name__ = point.name
+        self.title = f"the reader plug-in {point.name!r} of {package}"
+        self.point = point
+
+    def sniff(self, path: Path) -> bool:
+        return bool(self.point.load().sniff(path))
+
+    def read(self, path: Path, how: ReadOptions) -> Samples:
+        try:
+            samples = self.point.load().read(path, how)
+            if not isinstance(samples, Samples):
+                raise TypeError(f"it returned {type(samples).__name__}, not Samples")
+        except InputError:
+            raise
+        except Exception as error:  # other people's code: whatever it raises
+            raise InputError(f"{path}: {self.title} failed ({_problem(error)})") from error
+        return samples
+
+
+def _problem(error: Exception) -> str:
+    return f"{type(error).__name__}: {brief(error)}"

@@ -32,7 +32,7 @@ STATUSES = (
     *("ok", "no_answer", "truncated", "refused", "error", "unscored"),
     *("empty", "invalid_gold", "not_applicable", "judge_failed", "judge_unparsable"),  # scored here
 )
-"""`error`, `unscored` and what failed in scoring carry no score: a failed value is no number."""
+"""`error`, `unscored` and those of a failed scoring have no score."""
 
 TEXT_COLUMNS = ("prompt", "target", "answer", "response")
 """Untrusted text; stored apart in Parquet and read only when somebody looks at an item."""
@@ -48,12 +48,11 @@ SCHEMA = pa.schema(
         pa.field("repeat", pa.int32(), nullable=False),
         pa.field("metric", pa.string(), nullable=False),
         pa.field("score", pa.float64()),
-        pa.field("correct", pa.bool_()),
         pa.field("status", pa.string(), nullable=False),
         pa.field("k", pa.int32()),  # options shown; null for an open answer
         pa.field("gold_probability", pa.float64()),  # softmax over the options, of the right one
         pa.field("prompt_hash", pa.uint64()),
-        pa.field("cluster", pa.string()),  # items that stand or fall together (same passage)
+        pa.field("cluster", pa.string()),  # items that belong together (same passage)
         pa.field("source", pa.string()),  # file and row
         *(pa.field(name, pa.string()) for name in TEXT_COLUMNS),
     ]
@@ -92,7 +91,7 @@ class Samples:
         self.data = data
         self.meta = meta
         self.model = model
-        """Where the table holds several models: the one that is meant."""
+        """The chosen model, if the table holds several."""
 
     @classmethod
     def from_rows(cls, rows: Iterable[dict[str, Any]], meta: Meta | None = None) -> Samples:
@@ -140,9 +139,9 @@ class Samples:
         for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True):
             if name not in schema.names:
                 raise InputError(f"{path}: lacks the column {name!r}; convert it again")
-            if (found := schema.field(name).type) != kind:
+            if (stored := schema.field(name).type) != kind:
                 raise InputError(
-                    f"{path}: the column {name!r} is {found}, not {kind}; convert it again"
+                    f"{path}: the column {name!r} is {stored}, not {kind}; convert it again"
                 )
         return cls(path, meta)
 
@@ -179,7 +178,7 @@ class Samples:
             raise InputError(f"{self.data}: is damaged ({reason:.120})") from error
 
     def to_reader(self, columns: Sequence[str]) -> pa.RecordBatchReader:
-        """Stream some columns to whoever speaks Arrow, DuckDB for one."""
+        """Stream some columns as Arrow, for example to DuckDB."""
         schema = pa.schema([SCHEMA.field(name) for name in columns])
         return pa.RecordBatchReader.from_batches(schema, self.to_batches(columns))
 
@@ -196,23 +195,23 @@ class Samples:
             return int(self.data[column].null_count)
         footer = pq.read_metadata(self.data)
         index = footer.schema.to_arrow_schema().get_field_index(column)
-        found = [
+        groups = [
             footer.row_group(group).column(index).statistics
             for group in range(footer.num_row_groups)
         ]
-        if not all(statistics is not None and statistics.has_null_count for statistics in found):
+        if not all(statistics is not None and statistics.has_null_count for statistics in groups):
             return None
-        return sum(int(statistics.null_count) for statistics in found)
+        return sum(int(statistics.null_count) for statistics in groups)
 
     @cached_property
     def models(self) -> list[str]:
         """The models in the table, in alphabetical order."""
-        found: set[str] = set()
+        names: set[str] = set()
         for batch in self.to_batches(["model"]):
-            found.update(batch["model"].unique().to_pylist())
-        if None in found:
+            names.update(batch["model"].unique().to_pylist())
+        if None in names:
             raise InputError("a row of the log lacks its 'model'; convert it again")
-        return sorted(found)
+        return sorted(names)
 
     def only(self, model: str | None) -> Self:
         """Choose one model; with None the table must hold exactly one."""
@@ -254,7 +253,7 @@ BATCH_ROWS = 8192
 
 
 def batches(rows: Iterable[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
-    """Turn dictionaries into record batches; fills `correct` and `status` from the score."""
+    """Turn dictionaries into record batches; fills `status` from the score."""
     held: list[dict[str, Any]] = []
     for row in rows:
         held.append(row)
@@ -280,12 +279,11 @@ _STRUCT = pa.struct([pa.field(column.name, column.type) for column in SCHEMA])
 def complete(columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
     """Make a batch of columns of equal length, among them the score.
 
-    Columns left out get their natural default; `correct` and `status` follow from the score.
+    Columns left out get their natural default; `status` follows from the score.
 
     Example:
-        >>> batch = complete({"score": pa.array([0.25, 1.0, None])})
-        >>> batch["correct"].to_pylist(), batch["status"].to_pylist()
-        ([False, True, None], ['ok', 'ok', 'unscored'])
+        >>> complete({"score": pa.array([0.25, 1.0, None])})["status"].to_pylist()
+        ['ok', 'ok', 'unscored']
     """
     rows = len(columns["score"])
     full = {
@@ -297,9 +295,8 @@ def complete(columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
     score = full["score"]
     none = pa.scalar(None, pa.float64())
     full["score"] = score = pa.compute.if_else(pa.compute.is_nan(score), none, score)
-    full["correct"] = pa.compute.greater_equal(score, THRESHOLD)
-    told = pa.compute.if_else(pa.compute.is_null(score), "unscored", "ok")
-    full["status"] = pa.compute.coalesce(full["status"], told)
+    default = pa.compute.if_else(pa.compute.is_null(score), "unscored", "ok")
+    full["status"] = pa.compute.coalesce(full["status"], default)
     return pa.RecordBatch.from_arrays(list(full.values()), schema=SCHEMA)
 
 
@@ -328,16 +325,16 @@ def parse_meta(path: str | Path, raw: bytes) -> Meta:
         isinstance(meta.harness, str)
         and isinstance(meta.version, str | None)
         and isinstance(meta.settings, dict)
-        and all(isinstance(found, dict) for found in meta.settings.values())
+        and all(isinstance(settings, dict) for settings in meta.settings.values())
         and isinstance(meta.warnings, list)
         and all(isinstance(text, str) for text in meta.warnings)
     ):
-        raise InputError(f"{path}: its forgetmap metadata are not of the known form; convert again")
+        raise InputError(f"{path}: its forgetmap metadata have an unknown form; convert it again")
     return meta
 
 
 def parquet_schema(path: Path) -> pa.Schema:
-    """Read the schema of a Parquet file; a file that is none becomes one clear line."""
+    """Read the schema of a Parquet file; if it is not one, say so in one clear line."""
     try:
         return pq.read_schema(path)
     except UnicodeEncodeError as error:

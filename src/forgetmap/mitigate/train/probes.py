@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from forgetmap.map.comparison import DRAWS, compare_logs
 from forgetmap.map.result import ForgettingMap
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
-from forgetmap.samples.table import Samples
+from forgetmap.samples.table import THRESHOLD, Samples
 
 PIPELINE = "pipeline.yaml"
 _BEFORE = "before"
@@ -220,7 +220,7 @@ def old_answer_mass(before: Samples, now: Samples) -> float | None:
         >>> old_answer_mass(log((1, 0.9), (0, 0.2), (1, 0.8)), log((1, 0.5), (1, 0.9), (0, 0.3)))
         0.4
     """
-    columns = ["task", "item", "metric", "correct", "gold_probability"]
+    columns = ["task", "item", "metric", "score", "gold_probability"]
     old, new = (
         {
             (row["task"], row["item"]): row
@@ -233,7 +233,7 @@ def old_answer_mass(before: Samples, now: Samples) -> float | None:
     masses = [
         new[key]["gold_probability"]
         for key, row in old.items()
-        if row["correct"] and key in new and new[key]["gold_probability"] is not None
+        if _is_right(row) and key in new and new[key]["gold_probability"] is not None
     ]
     return float(np.mean(masses)) if masses else None
 
@@ -273,11 +273,15 @@ def _tasks(samples: Samples, names: Collection[str], *, inside: bool) -> Samples
     return Samples(table.filter(chosen if inside else pa.compute.invert(chosen)), samples.meta)
 
 
+def _is_right(row: Mapping[str, float | None]) -> bool:
+    return row["score"] is not None and row["score"] >= THRESHOLD
+
+
 def _accuracy(samples: Samples) -> float:
     right = [
-        row["correct"]
-        for batch in samples.to_batches(["metric", "correct"])
+        _is_right(row)
+        for batch in samples.to_batches(["metric", "score"])
         for row in batch.to_pylist()
-        if row["metric"] in _ONE_PER_ITEM and row["correct"] is not None
+        if row["metric"] in _ONE_PER_ITEM and row["score"] is not None
     ]
     return float(np.mean(right)) if right else float("nan")
