@@ -9,11 +9,13 @@ import subprocess
 import pytest
 from typer.testing import CliRunner
 
+import forgetmap
 from forgetmap.cli.app import app
 from places import ROOT
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# \w+\.py\n")
 PLACEHOLDER = "runs/"
 """Commands on made-up folders show the form; they cannot be run."""
 
@@ -60,8 +62,40 @@ def test_commands_in_the_docs_run(lines, workplace):
         for number, block in enumerate(blocks(page, "python"))
     ],
 )
-def test_python_in_the_docs_runs(page, code, workplace):
+def test_python_in_the_docs_runs(page, code, workplace, monkeypatch):
+    """A block that begins with a file's name can be imported by the others of its page."""
+    modules = {block.split()[1]: block for block in blocks(page, "python") if FILE.match(block)}
+    for name, block in modules.items():
+        (workplace / name).write_text(block, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(workplace))
     exec(compile(code, str(page), "exec"), {"__name__": "__docs__"})
+    for name in modules:
+        sys.modules.pop(name.removesuffix(".py"), None)
+
+
+def test_the_reader_of_the_docs_reads_a_good_log_and_names_a_bad_line(workplace, monkeypatch):
+    """As a plug-in of another package: found by its entry point, compared, refused in one line."""
+    page = ROOT / "docs/how-to/write-a-reader.md"
+    info = workplace / "quizzer-1.0.dist-info"
+    info.mkdir()
+    (workplace / "quizzer.py").write_text(blocks(page, "python")[0], encoding="utf-8")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: quizzer\nVersion: 1.0\n")
+    announced = blocks(page, "toml")[0].splitlines()[1].replace('"', "")
+    (info / "entry_points.txt").write_text(f"[forgetmap.readers]\n{announced}\n")
+    monkeypatch.syspath_prepend(str(workplace))
+    head, answer = blocks(page, "json")[0].splitlines()
+    for side, points in (("before", 1), ("after", 0)):
+        log = workplace / side / "quiz-1.jsonl"
+        log.parent.mkdir()
+        text = answer.replace('"points": 1', f'"points": {points}')
+        log.write_text(f"{head}\n{text}\n")
+    result = forgetmap.compare("before", "after", draws=200)
+    assert (result.before.harness, result.total.counts.n10) == ("quizzer", 1)
+    log.write_text(f"{head}\n{answer}\n{answer.replace('points', 'marks')}\n")
+    with pytest.raises(forgetmap.InputError) as error:
+        forgetmap.compare("before", "after")
+    assert str(error.value) == "after/quiz-1.jsonl:3: not an answer of Quizzer (no 'points')"
+    sys.modules.pop("quizzer", None)
 
 
 def test_the_command_line_reference_is_current(monkeypatch):

@@ -43,8 +43,8 @@ def test_values_that_cannot_be_are_refused(column, value, says, tmp_path):
         forgetmap.read(path)
 
 
-def test_a_file_of_an_older_release_with_a_column_more_is_read(tmp_path):
-    """Up to 0.1 there was `correct`: a score at or above 0.5."""
+def test_a_file_with_the_old_column_correct_is_read(tmp_path):
+    """It held whether the score is at or above 0.5; nothing needs it."""
     samples({"t": [1, 0, 1, 0]}).write(tmp_path / "new.parquet")
     table = pq.read_table(tmp_path / "new.parquet")
     place = table.column_names.index("score") + 1
