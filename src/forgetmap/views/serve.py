@@ -7,7 +7,6 @@ cookie. The server reads what it was given and nothing else; there is no path in
 from __future__ import annotations
 
 import csv
-import html
 import io
 import ipaddress
 import secrets
@@ -18,20 +17,21 @@ import threading
 import webbrowser
 from dataclasses import asdict
 from http.cookies import CookieError, SimpleCookie
-from string import Template
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 import orjson
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.words import clean, spreadsheet_safe
+from forgetmap.base.words import spreadsheet_safe
 from forgetmap.map.comparison import compare_logs
 from forgetmap.map.flips import COLUMNS
 from forgetmap.map.items import TRANSITIONS, Filter
 from forgetmap.map.saved import SavedComparison, find_saved, open_saved, save_comparison
-from forgetmap.views.html import report_words as words
-from forgetmap.views.html.report import policy, read, render
+from forgetmap.views.html.report import page as report_page
+from forgetmap.views.html.report import render
+from forgetmap.views.html.report_words import verdict_sentence
+from forgetmap.views.html.shell import Page
 
 try:
     import uvicorn
@@ -58,7 +58,7 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-_INDEX_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_INDEX = Page("index.html")
 
 
 def serve(
@@ -157,13 +157,12 @@ def make_app(comparisons: Sequence[SavedComparison], *, host: str, token: str) -
     def index(_request: Request) -> Response:
         if len(comparisons) == 1:
             return RedirectResponse("1/", 303)
-        return HTMLResponse(_index(comparisons), headers={"content-security-policy": _INDEX_POLICY})
+        return _html(_INDEX, _INDEX.render(comparisons=comparisons, sentence=verdict_sentence))
 
     def page(request: Request) -> Response:
         found = chosen(request)
         text = render(found.result, found.store, remote=True, index=len(comparisons) > 1)
-        strict = f"{policy(remote=True)}; frame-ancestors 'none'"
-        return HTMLResponse(text, headers={"content-security-policy": strict})
+        return _html(report_page(remote=True), text)
 
     def items(request: Request) -> Response:
         found = chosen(request).store.page(_filter(request), _start(request))
@@ -210,6 +209,11 @@ def _start(request: Request) -> int:
     return int(text)
 
 
+def _html(page: Page, text: str) -> Response:
+    strict = f"{page.policy}; frame-ancestors 'none'"
+    return HTMLResponse(text, headers={"content-security-policy": strict})
+
+
 def _json(content: object) -> Response:
     return Response(orjson.dumps(content), media_type="application/json")
 
@@ -225,26 +229,6 @@ def _csv_lines(found: SavedComparison, wanted: Filter) -> Iterator[str]:
         out.seek(0)
         out.truncate()
     yield out.getvalue()
-
-
-def _index(comparisons: Sequence[SavedComparison]) -> str:
-    entry = Template(
-        '<li><a href="$number/">$before → $after</a> <span class="faint">$name</span>'
-        "<p>$sentence</p></li>"
-    )
-    entries = [
-        entry.substitute(
-            number=number,
-            name=html.escape(clean(found.name, 80)),
-            before=html.escape(clean(found.result.before.name, 80)),
-            after=html.escape(clean(found.result.after.name, 80)),
-            sentence=html.escape(words.verdict_sentence(found.result)),
-        )
-        for number, found in enumerate(comparisons, 1)
-    ]
-    return Template(read("index.html")).substitute(
-        style=read("page.css"), count=len(entries), entries="\n".join(entries)
-    )
 
 
 # --- who gets in ----------------------------------------------------------------------------------

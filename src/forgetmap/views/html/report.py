@@ -6,25 +6,19 @@ asks for them.
 
 from __future__ import annotations
 
-import base64
-import gzip
-import hashlib
-import html
 import tempfile
 from functools import cache
-from importlib import resources
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from forgetmap.base.files import write_text
-from forgetmap.base.words import clean
 from forgetmap.map.items import PAGE, ItemStore, write_items
 from forgetmap.views.html import report_words as words
+from forgetmap.views.html.shell import Page, embedded, packed
 
 if TYPE_CHECKING:
     from forgetmap.map.comparison import Comparison
@@ -36,15 +30,11 @@ TEXT_BYTES = 14_000_000
 """Room for the texts of changed items in a file, as they stand there: packed, in base64."""
 _PART = 256
 """Items whose texts are packed together: opening one item unpacks no more than these."""
-_SCRIPTS = (
-    "basics.js",
-    "difference.js",
-    "charts.js",
-    "summary.js",
-    "tasks.js",
-    "sources.js",
-    "items.js",
-    "main.js",
+_SCRIPTS = tuple(
+    f"report/{name}.js"
+    for name in (
+        *("basics", "difference", "charts", "summary", "tasks", "sources", "items", "main"),
+    )
 )
 
 
@@ -98,53 +88,21 @@ def render(
         "index": index,
         **listing.facts,
     }
-    return Template(read("page.html")).substitute(
-        policy=policy(remote=remote),
-        title=html.escape(f"{clean(result.before.name, 60)} → {clean(result.after.name, 60)}"),
-        sentence=html.escape(words.verdict_sentence(result)),
-        style=read("page.css"),
+    return page(remote=remote).render(
+        before=result.before.name,
+        after=result.after.name,
+        sentence=facts["sentence"],
+        version=result.forgetmap_version,
         map=embedded(result.model_dump_json().encode()),
-        facts=embedded(orjson.dumps(facts)),
-        listing=listing.packed,
-        texts="\n".join(
-            f'<script type="text/plain" class="texts">{t}</script>' for t in listing.texts
-        ),
-        plotly=_packed_plotly(),
-        script=_script(),
+        facts=facts,
+        listing=listing,
     )
 
 
-def policy(*, remote: bool) -> str:
-    """The page's content security policy: nothing from anywhere, and only our two scripts run.
-
-    Styles have to be allowed inline, because plotly sets them on what it draws; where nothing can
-    be fetched, a style can do no more than look wrong.
-    """
-    scripts = " ".join(f"'sha256-{digest(text)}'" for text in (_script(), _plotly()))
-    server = "'self'" if remote else "'none'"
-    return (
-        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; "
-        f"connect-src {server}; base-uri 'none'; form-action 'none'"
-    )
-
-
-def embedded(data: bytes) -> str:
-    r"""JSON that can stand inside a script element, whatever text is in it.
-
-    Example:
-        >>> embedded(b'{"name": "</script>&"}')
-        '{"name": "\\u003c/script\\u003e\\u0026"}'
-    """
-    text = data.decode()
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
-def packed(text: str | bytes) -> str:
-    """Text as base64 of gzip; the same bytes for the same text."""
-    data = text.encode() if isinstance(text, str) else text
-    return base64.b64encode(gzip.compress(data, 6, mtime=0)).decode()
+@cache
+def page(*, remote: bool) -> Page:
+    """The shell of the report; `remote` lets it ask its own server."""
+    return Page("report.html", "report.css", _SCRIPTS, connect="'self'" if remote else "'none'")
 
 
 def _listing(store: ItemStore) -> Listing:
@@ -168,36 +126,3 @@ def _listing(store: ItemStore) -> Listing:
     return Listing(
         facts, packed(orjson.dumps(content | {"groups": groups, "texts": text_of})), texts
     )
-
-
-@cache
-def read(name: str) -> str:
-    """A file of the page."""
-    return (resources.files("forgetmap.views.html") / "assets/report" / name).read_text(
-        encoding="utf-8"
-    )
-
-
-@cache
-def _script() -> str:
-    """Our script: its files in order, in one scope of its own."""
-    parts = "\n".join(read(name) for name in _SCRIPTS)
-    return f'"use strict";\n(() => {{\n{parts}}})();\n'
-
-
-@cache
-def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
-    text: str = get_plotlyjs()
-    return text
-
-
-@cache
-def _packed_plotly() -> str:
-    return packed(_plotly())
-
-
-def digest(text: str) -> str:
-    """Hash of an inline script or style, as a content policy names it."""
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

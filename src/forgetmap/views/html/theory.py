@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import resources
 from pathlib import Path
-from string import Template
 
 from forgetmap.base.files import write_text
-from forgetmap.base.version import __version__
-from forgetmap.views.html import report
+from forgetmap.views.html.shell import Page
 
-_SCRIPTS = ("lab.js", "charts.js", "main.js")
+_PAGE = Page("theory.html", "theory.css", ("theory/lab.js", "theory/main.js"))
 
 
 def render() -> str:
@@ -21,12 +17,7 @@ def render() -> str:
         >>> render().startswith("<!DOCTYPE html>")
         True
     """
-    style = report.read("page.css") + _read("page.css")
-    parts = "\n".join(_read(name) for name in _SCRIPTS)
-    script = f'"use strict";\n(() => {{\n{parts}}})();\n'
-    return Template(_read("page.html")).substitute(
-        policy=_policy(script, style), style=style, script=script, version=__version__
-    )
+    return _PAGE.render()
 
 
 def write_page(path: str | Path) -> None:
@@ -40,18 +31,3 @@ def write_page(path: str | Path) -> None:
         True
     """
     write_text(path, render())
-
-
-def _policy(script: str, style: str) -> str:
-    """Nothing from anywhere; only our script runs, only our style sheet applies."""
-    return (
-        f"default-src 'none'; script-src 'sha256-{report.digest(script)}'; "
-        f"style-src 'sha256-{report.digest(style)}'; base-uri 'none'; form-action 'none'"
-    )
-
-
-@cache
-def _read(name: str) -> str:
-    return (resources.files("forgetmap.views.html") / "assets/theory" / name).read_text(
-        encoding="utf-8"
-    )

@@ -1,6 +1,5 @@
-// Small things that everything else uses. Text from logs reaches the page only as text nodes.
+// What the report shows, and small things that all of its parts use.
 
-const byId = (id) => document.getElementById(id);
 const map = JSON.parse(byId("map").textContent);
 const facts = JSON.parse(byId("facts").textContent);
 
@@ -12,43 +11,6 @@ const TRANSITIONS = {
 };
 const NO_CAUSE = "not classified";
 
-// An element with properties and children; strings become text, never markup.
-function make(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name === "class") element.className = value;
-    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined)
-      element.setAttribute(name, value);
-  }
-  element.append(...children.filter((child) => child !== null && child !== undefined));
-  return element;
-}
-
-// Characters that would hide, turn around or break text are shown by their number instead.
-const UNSEEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
-function visible(text) {
-  return String(text).replace(UNSEEN, (character) => {
-    const code = character.charCodeAt(0);
-    if (code < 32) return String.fromCharCode(0x2400 + code);
-    return `⟨${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
-  });
-}
-
-// A name or value on one line, not endless.
-function brief(text, most = 60) {
-  const line = visible(String(text).slice(0, 4 * most)).replace(/\s+/g, " ");
-  return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
-}
-
-const whole = (number) => Math.round(number).toLocaleString("en-US");
-function points(share, digits = 1) {
-  const text = (100 * share).toFixed(digits);
-  return Number(text) === 0 ? text.replace("-", "") : text;
-}
-const percent = (share) => `${points(share)} %`;
 const interval = (estimate) => `${points(estimate.low)} to ${points(estimate.high)}`;
 const pValue = (p) => (p < 0.001 ? "<0.001" : p.toFixed(3));
 const optionCounts = (cell) => (cell.k ? Object.keys(cell.k).join(", ") : "open");
@@ -78,15 +40,6 @@ function badge(word) {
 const hasCategories = Object.keys(map.categories).length > 0;
 const groupCells = hasCategories ? map.categories : map.tasks;
 const groupWord = hasCategories ? "category" : "task";
-
-// Unpack base64 of gzip.
-async function unpack(element) {
-  const binary = atob(element.textContent);
-  const bytes = new Uint8Array(binary.length);
-  for (let index = 0; index < binary.length; index += 1) bytes[index] = binary.charCodeAt(index);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).text();
-}
 
 // Radio buttons that look like a row of chips; entries are [value, label, disabled].
 function choices(fieldset, entries, chosen, changed) {

@@ -1,62 +1,4 @@
-// The charts, drawn by plotly. It reads some markup in labels, so names are escaped for it.
-
-const label = (text, most = 34) =>
-  brief(text, most).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-const colour = (name) =>
-  getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-const narrow = () => document.documentElement.clientWidth < 800;
-
-const PAPER_WIDTH = 680; // A4 and Letter, with usual margins
-let printing = false;
-
-let plotly = null;
-async function loadPlotly() {
-  const script = document.createElement("script");
-  script.textContent = await unpack(byId("plotly")); // runs because the policy knows its hash
-  document.head.append(script);
-  byId("plotly").remove();
-  plotly = window.Plotly;
-}
-
-function draw(id, said, traces, layout) {
-  const target = byId(id);
-  target.setAttribute("role", "img");
-  target.setAttribute("aria-label", said);
-  if (printing) plotly.purge(target); // drawn anew there is no transition, which paper would catch half-way
-  const font = {
-    family: getComputedStyle(document.body).fontFamily,
-    size: 13,
-    color: colour("ink"),
-  };
-  return plotly.react(
-    target,
-    traces,
-    {
-      font,
-      paper_bgcolor: "rgba(0,0,0,0)",
-      plot_bgcolor: "rgba(0,0,0,0)",
-      margin: { l: 8, r: 8, t: 8, b: 36 },
-      hoverlabel: {
-        font: { ...font, color: colour("ink") },
-        bgcolor: colour("card"),
-        bordercolor: colour("line"),
-        align: "left",
-      },
-      dragmode: false,
-      ...(printing ? { width: PAPER_WIDTH } : {}),
-      ...layout,
-    },
-    { displayModeBar: false, responsive: true, scrollZoom: false },
-  );
-}
-
-const percentAxis = (more = {}) => ({
-  ticksuffix: " %",
-  gridcolor: colour("line"),
-  zerolinecolor: colour("kept"),
-  fixedrange: true,
-  ...more,
-});
+// The charts of the report.
 
 const DIRECTIONS = [
   { key: "forgetting", word: "forgotten", colour: "lost", symbol: "circle", shift: 0.16 },
@@ -83,7 +25,7 @@ function ordered(estimator, sort) {
 
 function hoverText(name, cell, direction, found) {
   return (
-    `<b>${label(name, 60)}</b><br>${direction.word} ${percent(found.value)} (95 %: ${interval(found)})` +
+    `${label(name, 60)}<br>${direction.word} ${percent(found.value)} (95 %: ${interval(found)})` +
     `<br>${whole(cell.n)} items, accuracy ${points(cell.accuracy_before)} → ${percent(cell.accuracy_after)}` +
     `<br>verdict: ${cell.verdict.forgetting}, net ${cell.verdict.net}`
   );
@@ -98,7 +40,6 @@ const note = (text, more) => ({
   ...more,
 });
 const line = (more, style) => ({ type: "line", line: { width: 1, ...style }, ...more });
-const legendOnTop = { orientation: "h", x: 0, y: 1, yanchor: "bottom" };
 
 function forestTrace(direction, rows, estimator) {
   const marks = rows.flatMap(([name, cell, place]) => {
@@ -159,7 +100,7 @@ function drawForest(estimator, sort) {
       xaxis: percentAxis({ zeroline: true }),
       yaxis: {
         tickvals: rows.map(([, , place]) => place),
-        ticktext: names.map((name, index) => (index < totals ? `<b>${name}</b>` : name)),
+        ticktext: names,
         range: [-0.6, rows.length - 0.4],
         fixedrange: true,
         showgrid: false,
@@ -222,7 +163,7 @@ function radarTrace(direction, rows, estimator, subplot) {
     theta: around.map(String),
     connectgaps: false,
     fill: found.every(Boolean) ? "toself" : "none",
-    fillcolor: `${colour(direction.colour)}22`,
+    fillcolor: colour(direction.colour, 0.13),
     line: { color: colour(direction.colour), width: 2 },
     marker: { size: 6, symbol: direction.symbol },
     hoverinfo: "text",
@@ -294,7 +235,7 @@ function drawBars() {
     hoverinfo: "text",
     hovertext: rows.map(
       ([name, cell]) =>
-        `<b>${label(name, 60)}</b><br>${word}: ${whole(cell.counts[count])} of ${whole(cell.n)} (${percent(cell.counts[count] / cell.n)})`,
+        `${label(name, 60)}<br>${word}: ${whole(cell.counts[count])} of ${whole(cell.n)} (${percent(cell.counts[count] / cell.n)})`,
     ),
   }));
   return draw(
@@ -314,10 +255,10 @@ function drawBars() {
       }),
       yaxis: {
         tickvals: rows.map((_, index) => index),
-        ticktext: names.map((name, index) => (index === rows.length - 1 ? `<b>${name}</b>` : name)),
+        ticktext: names,
         fixedrange: true,
       },
-      legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", traceorder: "normal" },
+      legend: legendOnTop,
     },
   );
 }
@@ -325,45 +266,22 @@ function drawBars() {
 function drawFlow(name) {
   const cell = name === "" ? map.total : groupCells[name];
   const { n00, n01, n10, n11 } = cell.counts;
-  const share = (count) => `${whole(count)} (${percent(count / cell.n)})`;
-  const ends = ["right before", "wrong before", "right after", "wrong after"];
-  const sums = [n10 + n11, n00 + n01, n01 + n11, n00 + n10];
-  const middle = (sum) => Math.max(0.001, (0.46 * sum) / cell.n); // a node's own half of 92 % of the height
-  const links = [
-    [0, 2, n11, "still right", "kept"],
-    [0, 3, n10, "forgotten", "lost"],
-    [1, 2, n01, "gained", "won"],
-    [1, 3, n00, "still wrong", "never"],
-  ];
-  return draw(
+  const counts = [n11, n10, n01, n00];
+  const words = ["still right", "forgotten", "gained", "still wrong"];
+  const shares = words.map(
+    (word, kind) => `${word} ${whole(counts[kind])} (${percent(counts[kind] / cell.n)})`,
+  );
+  return flowChart(
     "flow-chart",
-    `Flow of ${name === "" ? "all items" : brief(name)}: ${links.map(([, , count, word]) => `${word} ${share(count)}`).join(", ")}.`,
-    [
-      {
-        type: "sankey",
-        arrangement: "fixed",
-        node: {
-          label: ends.map((end, index) => `${end}<br>${share(sums[index])}`),
-          x: [0.001, 0.001, 0.999, 0.999],
-          y: sums.map((sum, index) => (index % 2 ? 1 - middle(sum) : middle(sum))),
-          color: [colour("kept"), colour("never"), colour("kept"), colour("never")],
-          line: { width: 0 },
-          pad: 24,
-          thickness: 12,
-          hoverinfo: "none",
-        },
-        link: {
-          source: links.map((link) => link[0]),
-          target: links.map((link) => link[1]),
-          value: links.map((link) => link[2]),
-          color: links.map((link) => `${colour(link[4])}99`),
-          label: links.map((link) => link[3]),
-          customdata: links.map((link) => `${link[3]}: ${share(link[2])}`),
-          hovertemplate: "%{customdata}<extra></extra>",
-        },
-      },
-    ],
-    { height: 340, margin: { l: 4, r: 4, t: 16, b: 16 } },
+    `Flow of ${name === "" ? "all items" : brief(name)}: ${shares.join(", ")}.`,
+    {
+      ends: [
+        ["right before", "wrong before"],
+        ["right after", "wrong after"],
+      ],
+      steps: [counts],
+      words,
+    },
   );
 }
 

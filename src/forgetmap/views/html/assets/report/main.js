@@ -98,51 +98,17 @@ function showMethod() {
       "No number here proves that knowledge was destroyed. A flip can come from format, length, a changed prompt or another engine: read the items, and the confounds named at the top.",
     ),
   );
-  byId("footer").append(
-    `Made by forgetmap ${map.forgetmap_version}. This page asks ${facts.remote ? "nothing but its own server" : "no network for anything"}.`,
-  );
 }
 
-function drawAll() {
+drawAll = () => {
   if (!plotly) return;
   showWhere();
   drawBars();
   drawFlow(byId("flow-group").value);
   if (byId("causes-chart")) drawCauses(causeCounts());
-}
-
-// --- light and dark ----------------------------------------------------------------------------
-
-const darkWanted = window.matchMedia("(prefers-color-scheme: dark)");
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
-  byId("theme").setAttribute(
-    "aria-label",
-    `Switch to ${theme === "dark" ? "light" : "dark"} colours`,
-  );
-  drawAll();
-}
-
-function setUpTheme() {
-  setTheme(darkWanted.matches ? "dark" : "light");
-  darkWanted.addEventListener("change", () => setTheme(darkWanted.matches ? "dark" : "light"));
-  byId("theme").addEventListener("click", () =>
-    setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"),
-  );
-  let usual = null;
-  const print = (begins) => () => {
-    printing = begins;
-    if (begins) usual = document.documentElement.dataset.theme;
-    setTheme(begins ? "light" : usual); // dark paper wastes ink
-  };
-  window.addEventListener("beforeprint", print(true));
-  window.addEventListener("afterprint", print(false));
-}
+};
 
 async function start() {
-  if (facts.index)
-    document.querySelector(".brand").replaceChildren(make("a", { href: "../" }, "All comparisons"));
   setUpTheme();
   showVerdict();
   setUpWhere();

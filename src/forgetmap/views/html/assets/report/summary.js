@@ -12,14 +12,6 @@ function showVerdict() {
   );
   byId("sentence").append(together); // no line breaks inside of "2.0 to 4.0 %"
   byId("basis").append(facts.basis);
-  const tile = (what, much, more, kind = "") =>
-    make(
-      "div",
-      { class: "tile" },
-      make("div", { class: "what" }, what),
-      make("div", { class: `much ${kind}` }, much),
-      make("div", { class: "more" }, more),
-    );
   const beside = (estimator, direction) =>
     `95 % interval ${interval(estimator)}` +
     (cell.headline === "raw" ? "" : `; raw flips ${percent(cell[direction].raw.value)}`);

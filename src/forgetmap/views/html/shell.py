@@ -1,0 +1,206 @@
+"""The shell of every page: one template environment, one style sheet, one content policy.
+
+A page is one file that needs nothing else, not even a network. Text from logs is untrusted:
+every string that a template prints is cleaned and escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from typing import Any
+
+import orjson
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from forgetmap.base.version import __version__
+from forgetmap.base.words import clean, percent
+from forgetmap.capabilities.drift_result import signed
+from forgetmap.stats.estimate import Estimate, interval
+
+HEAT_STEPS = (0.005, 0.02, 0.05, 0.10, 0.20)
+"""Shares at which the colour of a heat map deepens."""
+_LONGEST = 600
+"""Characters of a string, where a template does not ask for fewer."""
+_LINES, _LINE = 80, 400
+"""Lines of a longer text that are shown, and characters of a line."""
+_SHARED_SCRIPTS = ("shared/basics.js", "shared/charts.js")
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page is made of; files are named as under `assets` and `templates`."""
+
+    template: str
+    style_sheet: str | None = None
+    """Its own style sheet, besides the shared one."""
+    scripts: tuple[str, ...] = ()
+    """Its own scripts, besides the shared ones. A page without any runs no script at all."""
+    connect: str = "'none'"
+    """Where its scripts may fetch from."""
+
+    def render(self, **context: Any) -> str:
+        """The page as HTML. The same context gives the same bytes."""
+        return (
+            _environment()
+            .get_template(self.template)
+            .render(
+                policy=Markup(self.policy),
+                style=Markup(self._style),
+                script=Markup(self._script),
+                plotly=_packed_plotly() if self.scripts else "",
+                plotly_style=_plotly_style_id() if self.scripts else "",
+                **({"version": __version__} | context),
+            )
+        )
+
+    @cached_property
+    def policy(self) -> str:
+        """Its content security policy: nothing from anywhere, and only our scripts and styles."""
+        scripts = [self._script, _plotly()] if self.scripts else []
+        styles = [self._style, ""] if self.scripts else [self._style]  # plotly adds an empty one
+        return (
+            f"default-src 'none'; script-src {_hashes(scripts)}; style-src {_hashes(styles)}; "
+            f"connect-src {self.connect}; base-uri 'none'; form-action 'none'"
+        )
+
+    @cached_property
+    def _style(self) -> str:
+        own = read(self.style_sheet) if self.style_sheet else ""
+        return read("page.css") + own
+
+    @cached_property
+    def _script(self) -> str:
+        """All scripts in order, in one scope of their own."""
+        if not self.scripts:
+            return ""
+        parts = "\n".join(read(name) for name in (*_SHARED_SCRIPTS, *self.scripts))
+        return f'"use strict";\n(() => {{\n{parts}}})();\n'
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("forgetmap.views.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_cleaned,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: dict[str, Callable[..., Any]] = {
+        "clean": clean,
+        "percent": percent,
+        "thousands": lambda number: f"{number:,}",
+        "lines": _lines,
+        "json": lambda value: embedded(orjson.dumps(value)),
+        "depth": depth,
+        "points": lambda share: percent(share).removesuffix(" %"),
+        "signed": signed,
+    }
+    environment.filters |= filters
+    environment.globals["heat_steps"] = ", ".join(
+        percent(step, 1 if step < 0.01 else 0) for step in HEAT_STEPS
+    )
+    return environment
+
+
+def depth(share: float) -> int:
+    """How deep the colour of a share is in a heat map, from 0 to 5."""
+    return sum(share >= step for step in HEAT_STEPS)
+
+
+def _cleaned(value: Any) -> Any:
+    """What a template prints: text without what could fool a browser or a reader."""
+    is_text = isinstance(value, str) and not isinstance(value, Markup)
+    return clean(value, _LONGEST) if is_text else value
+
+
+def _lines(text: str | None, most: int = _LINES) -> Markup:
+    """A longer text, line by line."""
+    lines = (text or "").splitlines()
+    shown = "\n".join(clean(line, _LINE) for line in lines[:most])
+    more = f"\n[{len(lines) - most} more lines]" if len(lines) > most else ""
+    return Markup.escape(shown + more)
+
+
+def embedded(data: bytes) -> Markup:
+    r"""JSON that can stand inside a script element, whatever text is in it.
+
+    Example:
+        >>> print(embedded(b'{"name": "</script>&"}'))
+        {"name": "\u003c/script\u003e\u0026"}
+    """
+    text = data.decode()
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def packed(text: str | bytes) -> Markup:
+    """Text as base64 of gzip; the same bytes for the same text."""
+    data = text.encode() if isinstance(text, str) else text
+    return Markup(base64.b64encode(gzip.compress(data, 6, mtime=0)).decode())
+
+
+def _hashes(texts: list[str]) -> str:
+    """Inline scripts or styles, as a content policy names them."""
+    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()) for text in texts)
+    return " ".join(f"'sha256-{digest.decode()}'" for digest in digests) or "'none'"
+
+
+@cache
+def read(name: str) -> str:
+    """A file under `assets`."""
+    return (resources.files("forgetmap.views.html") / "assets" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs
+
+    text: str = get_plotlyjs()
+    return text
+
+
+@cache
+def _packed_plotly() -> Markup:
+    return packed(_plotly())
+
+
+@cache
+def _plotly_style_id() -> str:
+    """Plotly adds a style for maps, which we do not draw, unless an element has this id."""
+    match = re.search(r'getElementById\("([0-9a-f]{64})"\)', _plotly())
+    return match[1] if match else ""
+
+
+def series(
+    name: str,
+    colour: str,
+    places: Sequence[float],
+    estimates: Sequence[Estimate | None],
+    notes: Sequence[str],
+) -> dict[str, Any]:
+    """A line with its intervals, in percent, as the shared chart script reads it."""
+    points = [
+        (place, estimate, note)
+        for place, estimate, note in zip(places, estimates, notes, strict=True)
+        if estimate is not None
+    ]
+    return {
+        "name": name,
+        "colour": colour,
+        "xs": [place for place, _, _ in points],
+        "ys": [100 * estimate.value for _, estimate, _ in points],
+        "lows": [100 * estimate.low for _, estimate, _ in points],
+        "highs": [100 * estimate.high for _, estimate, _ in points],
+        "notes": [f"{note}: {name} {interval(estimate, ' %')}" for _, estimate, note in points],
+    }
