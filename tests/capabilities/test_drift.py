@@ -5,6 +5,7 @@ from __future__ import annotations
 import colorsys
 import csv
 import io
+import itertools
 import json
 import random
 import re
@@ -27,8 +28,8 @@ from forgetmap.cli.drift import drift as drift_command
 from forgetmap.cli.score import score
 from forgetmap.samples.table import Meta, Samples
 from forgetmap.stats.tests import mcnemar
-from forgetmap.views.html import drift as heatmap
 from forgetmap.views.html.drift import heat_map
+from forgetmap.views.html.shell import read
 from places import DATA
 
 DRAWS = 1000
@@ -421,16 +422,16 @@ def test_hostile_text_is_text_in_the_heat_map():
     assert "\x1b" not in page
     assert "\u202e" not in page
     assert page.count("&lt;script&gt;") > 10
-    assert "default-src &#x27;none&#x27;" in page
+    assert "default-src 'none'; script-src 'none'; style-src 'sha256-" in page
 
 
 def test_the_heat_map_shows_both_directions_and_the_items(example):
     pairs = open_scores(*example)
     result = drift(*example, draws=DRAWS)
     page = heat_map(result, pairs)
-    assert 'class="tile worse worse-5"' in page
-    assert 'class="tile lower lower-5"' in page
-    assert "better-" in page
+    assert 'class="tile worse to-worse depth-5"' in page
+    assert 'class="tile lower to-lower depth-5"' in page
+    assert "to-better depth-" in page
     found = pairs.changed({("gsm8k.rephrased", "accuracy"): 1})["gsm8k.rephrased", "accuracy"]
     assert [item.after.value - item.before.value for item in found] == [-1] * 15 + [1] * 5
     for item in found:
@@ -453,12 +454,17 @@ def luminance(red, green, blue):
 
 def test_the_text_on_every_colour_can_be_read():
     """At least 4.5 to 1, as WCAG asks of small text."""
-    rules = re.findall(r"hsl\((\d+) (\d+)% (\d+)%\);color:(#\w+)", heatmap._colours())
-    assert len(rules) == 2 * 4 * 6
-    for hue, saturation, lightness, ink in rules:
-        rgb = colorsys.hls_to_rgb(int(hue) / 360, int(lightness) / 100, int(saturation) / 100)
-        dark, light = sorted([luminance(*rgb), 1.0 if ink == "#fff" else luminance(*[0.11] * 3)])
-        assert (light + 0.05) / (dark + 0.05) >= 4.5, (hue, lightness)
+    style = read("page.css")
+    hues = re.findall(r"\.to-\w+ {\s+--hue: (\d+) (\d+)%;", style)
+    depths = re.findall(r"\.depth-\d {\s+--light: (\d+)%;\s+--dark: (\d+)%;", style)
+    assert "color: light-dark(#1b1d21, #ffffff);" in style
+    assert (len(hues), len(depths)) == (4, 5)
+    inks = luminance(0.11, 0.11, 0.13), 1.0
+    for (hue, saturation), lightness in itertools.product(hues, depths):
+        for ink, share in zip(inks, lightness, strict=True):
+            rgb = colorsys.hls_to_rgb(int(hue) / 360, int(share) / 100, int(saturation) / 100)
+            dark, light = sorted([luminance(*rgb), ink])
+            assert (light + 0.05) / (dark + 0.05) >= 4.5, (hue, share)
 
 
 def test_the_heat_map_in_a_real_browser(example, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import shutil
 from contextlib import contextmanager
@@ -73,6 +75,23 @@ class Visit:
         assert self.said == []
         assert self.page.evaluate("window.breaches ?? []") == []
         assert [url for url in self.requests if not url.startswith((allowed, "blob:"))] == []
+
+    def assert_only_our_scripts(self) -> None:
+        """Scripts that run are those whose hash the policy names; no element handles events."""
+        policy = self.page.get_attribute("meta[http-equiv=Content-Security-Policy]", "content")
+        assert policy is not None
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        running = self.page.evaluate(
+            """[...document.scripts].filter((script) => script.type === "" || script.src)
+               .map((script) => script.textContent)"""
+        )
+        for text in running:
+            digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+            assert f"'sha256-{digest}'" in policy
+        handlers = """[...document.querySelectorAll("*")].flatMap((element) =>
+            element.getAttributeNames().filter((name) => name.startsWith("on")))"""
+        assert self.page.evaluate(handlers) == []
 
 
 def visit(browser: Browser, url: str, *, width: int = 1280, **context: Any) -> Visit:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browser import BREACHES, Visit, chromium, serious_faults
+from browser import Visit, chromium, serious_faults, visit
 from forgetmap.api import lineage
 from lineage_logs import HISTORY, STAGES, write_history
 from logs import write_jsonl
@@ -23,16 +23,7 @@ HOSTILE = '<img src=x onerror="window.hit=1"></script><script>window.hit=1</scri
 
 
 def opened(browser: Browser, path: Path, scheme: str = "light", width: int = 1280) -> Visit:
-    context = browser.new_context(
-        viewport={"width": width, "height": 900},
-        color_scheme=scheme,  # type: ignore[arg-type]
-    )
-    found = Visit(context.new_page())
-    found.page.on("console", lambda message: found.said.append(message.text))
-    found.page.on("request", lambda request: found.requests.append(request.url))
-    found.page.add_init_script(BREACHES)
-    found.page.goto(path.as_uri())
-    return found
+    return visit(browser, path.as_uri(), width=width, color_scheme=scheme)
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +45,28 @@ def visited(browser: Browser, page: Path) -> Visit:
 
 
 def test_everything_is_drawn(visited: Visit) -> None:
-    assert visited.count("svg .box") == 5
-    assert visited.count("svg .edge") == 5
+    kinds = visited.page.evaluate(
+        "document.getElementById('graph-chart').layout.shapes.map((shape) => shape.type)"
+    )
+    assert sorted(kinds) == ["path"] * 5 + ["rect"] * 5  # edges, checkpoints
+    assert visited.count("#graph-chart .shapelayer path") == 10
     assert visited.count("table.heat tbody td") == 5 * 7  # edges, tasks
-    assert visited.count("svg .ribbon.lost") == 4
-    assert visited.count("svg .curve") == 4
+    lost = visited.page.evaluate(
+        """[...document.querySelectorAll(".sankey-link")]
+           .filter((link) => link.style.fill === "rgb(184, 68, 15)").length"""
+    )
+    assert lost == 4
+    assert visited.count(".scatterlayer .js-line") == 4
     visited.assert_quiet(visited.page.url)
+
+
+def test_every_chart_has_a_label_and_its_numbers_in_a_table(visited: Visit) -> None:
+    for chart in visited.page.locator(".chart").all():
+        assert chart.get_attribute("role") == "img"
+        assert chart.get_attribute("aria-label")
+        assert chart.locator("xpath=following::table").count() > 0
+    flow = visited.page.locator("#lives table", has_text="stayed not known").first
+    assert flow.locator("tbody tr").count() > 0
 
 
 def test_a_cell_leads_to_its_items_and_an_item_to_its_answers(visited: Visit) -> None:
@@ -115,7 +122,7 @@ def test_hostile_text_stays_text(browser: Browser, tmp_path: Path) -> None:
     found.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     assert found.page.evaluate("window.hit") is None
     assert found.count("img") == 0
-    assert found.count("script") == 0
+    found.assert_only_our_scripts()
     assert "onerror" in found.page.locator("main").inner_text()
     found.assert_quiet(found.page.url)
 

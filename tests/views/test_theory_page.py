@@ -147,6 +147,18 @@ def test_sliders_move_what_is_shown(browser, address):
     assert found.page.locator("#flows-chart").inner_html() == before
 
 
+def test_charts_out_of_view_are_drawn_when_needed(browser, address):
+    page = visit(browser, address).page
+    last = page.locator("#temperatures-chart .scatterlayer .js-line")
+    assert last.count() == 0
+    page.locator("#temperatures").scroll_into_view_if_needed()
+    last.first.wait_for()
+    assert last.count() == 4
+    again = visit(browser, address).page
+    again.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert again.locator("figure .chart .main-svg .scatterlayer").count() == 6
+
+
 def test_the_temperature_slider_is_a_power_of_ten(shown):
     move(shown.page, "temperature", 0.3)
     assert shown.page.evaluate("theoryLab.inputsNow().temperature") == pytest.approx(10**0.3)
@@ -195,7 +207,7 @@ def test_it_can_be_used_by_keyboard_and_ear(browser, address):
     assert page.locator("#delta").get_attribute("aria-valuetext") == "3.1"
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.id") == "start"
-    names = [chart.get_attribute("aria-label") for chart in page.locator("svg[role=img]").all()]
+    names = [chart.get_attribute("aria-label") for chart in page.locator(".chart[role=img]").all()]
     assert len(names) == 6
     assert all(re.search(r"\d", name) for name in names)
     page.click("#theme")
@@ -207,6 +219,7 @@ def test_the_policy_lets_only_our_script_and_style_in():
     assert policy
     assert "unsafe" not in policy[1]
     assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert "connect-src 'none'" in policy[1]
     assert not re.search(r"https?://(?!www\.w3\.org)", render())
 
 

@@ -38,6 +38,8 @@ MOST_GROUPS = 60
 """Rows of the heat map."""
 _LOSING = 0.02
 """Share forgotten from which an edge is drawn in the colour of loss."""
+_MOST_TICKS = 8
+"""Doses that are all written on the axis of a curve."""
 _STAGE_WIDTH = 190
 """Pixels between two stages of a flow."""
 _PAGE = Page("lineage.html", "lineage.css", ("shared/start.js",))
@@ -259,8 +261,13 @@ def _merge(merge: Merge, lists: _Lists) -> dict[str, Any]:
     return {"merge": merge, "rows": rows, "list": lists.of(lost)}
 
 
-def _curves(number: str, *lines: dict[str, Any]) -> dict[str, Any]:
-    axes = {"x": {"name": clean(number, 40)}, "y": {"unit": " %"}}
+def _curves(number: str, doses: list[float], *lines: dict[str, Any]) -> dict[str, Any]:
+    ticks = sorted(set(doses)) if len(doses) <= _MOST_TICKS else None
+    texts = [f"{dose:g}" for dose in ticks] if ticks else None
+    axes = {
+        "x": {"name": clean(number, 40), "ticks": ticks, "texts": texts},
+        "y": {"unit": " %"},
+    }
     return {"kind": "lines", **axes, "lines": lines, "showlegend": True}
 
 
@@ -277,6 +284,7 @@ def _dose_curve(curve: DoseCurve) -> dict[str, Any]:
         "number": curve.number,
         "chart": _curves(
             curve.number,
+            doses,
             series("old knowledge kept", "kept", doses, kept, notes),
             series("new knowledge gained", "won", doses, gained, notes),
         ),
@@ -303,6 +311,7 @@ def _run(run: Run, lists: _Lists) -> dict[str, Any]:
         "number": number,
         "chart": _curves(
             number,
+            doses,
             series("forgotten, against the first checkpoint", "lost", doses, forgotten, notes),
             series("recovered, of the items lost before", "won", doses, recovered, notes),
         ),

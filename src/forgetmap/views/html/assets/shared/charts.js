@@ -67,7 +67,7 @@ function lineTrace({ name, colour: shade, xs, ys, lows, highs, notes, dash, widt
     name,
     x: xs,
     y: ys,
-    line: { color: colour(shade), dash, width: width ?? 2 },
+    line: { color: colour(shade), dash, width: width ?? 2, simplify: false },
     marker: { size: 8 },
     error_y: lows && {
       type: "data",
@@ -112,9 +112,10 @@ function axis({ name, low, high, log, ticks, texts, unit }) {
     title: name && { text: label(name), font: { size: 12, color: colour("soft") }, standoff: 8 },
     type: log ? "log" : "linear",
     range: low === undefined ? undefined : [end(low), end(high)],
-    tickvals: ticks,
+    tickvals: ticks ?? undefined,
     ticktext: texts?.map((text) => label(text, 18)),
     ticksuffix: unit,
+    ticklabelstandoff: 4,
     tickfont: { size: 12, color: colour("soft") },
     gridcolor: colour("line"),
     zerolinecolor: colour("kept"),
@@ -126,7 +127,7 @@ function lineChart(id, said, { x, y, lines, dots = [], markers = [], height = 30
   return draw(id, said, [...lines.map(lineTrace), ...dots.map(dotTrace)], {
     height,
     margin: { l: 56, r: 20, t: more.showlegend ? 40 : 12, b: 48 },
-    xaxis: { showgrid: false, ...axis(x) },
+    xaxis: { ...axis(x), showgrid: false, zeroline: false },
     yaxis: { ...axis(y), rangemode: "tozero" },
     shapes: markers.map(markerLine),
     legend: legendOnTop,
@@ -196,19 +197,26 @@ function graphChart(id, said, { nodes, edges }) {
     ...{ text: words, x, y, showarrow: false, font, xanchor: "left", yanchor: "middle" },
     ...more,
   });
+  const isFree = (lane, [from], [to]) =>
+    !nodes.some(({ at }) => at[1] === lane && at[0] > from && at[0] < to);
   const curves = edges.map(({ from, to, share, shade }) => {
-    const [x0, y0, x1, y1] = [...place(from), ...place(to)];
-    const [start, end] = [y0 + BOX.height / 2, y1 + BOX.height / 2];
-    const bend = x1 - (STEP.x - BOX.width); // a long edge keeps to its lane until the last gap
-    const middle = (bend + x1) / 2;
+    // A long edge runs in a lane without boxes, else between two lanes.
+    const lane = [to[1], from[1]].find((one) => isFree(one, from, to)) ?? from[1] + 0.5;
+    const [left, right] = [place(from)[0] + BOX.width, place(to)[0]];
+    const [start, run, end] = [from[1], lane, to[1]].map((one) => place([0, one])[1] + BOX.height / 2);
+    const gap = STEP.x - BOX.width;
+    const bend = (x, y0, y1) => `C${x + gap / 2},${y0} ${x + gap / 2},${y1} ${x + gap},${y1}`;
+    const isLong = to[0] - from[0] > 1;
+    const begin = isLong ? `${bend(left, start, run)}L${right - gap},${run}` : "";
+    const [last, top] = isLong && run === end ? [left, start] : [right - gap, isLong ? run : start];
     return {
       shape: {
         type: "path",
-        path: `M${x0 + BOX.width},${start}L${bend},${start}C${middle},${start} ${middle},${end} ${x1},${end}`,
+        path: `M${left},${start}${begin}${bend(right - gap, isLong ? run : start, end)}`,
         line: { color: colour(shade), width: 1.5 + 40 * Math.max(share, 0) },
         layer: "below",
       },
-      note: text(percent(share), middle, (start + end) / 2, { size: 12 }, {
+      note: text(percent(share), last + gap / 2, (top + end) / 2, { size: 12 }, {
         xanchor: "center",
         bgcolor: colour("paper"),
       }),

@@ -1,13 +1,18 @@
 // Put the page together: sliders, and what is drawn again whenever one moves.
 
-const byId = (id) => document.getElementById(id);
-
-function make(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
+function short(number) {
+  if (number === 0) return "0";
+  const size = Math.abs(number);
+  if (size >= 0.001 && size < 10000) return String(Number(number.toPrecision(3)));
+  const [digits, power] = number.toExponential(0).split("e");
+  const raised = String(Number(power)).replace(
+    /./g,
+    (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)],
+  );
+  return digits === "1" ? `10${raised}` : `${digits}·10${raised}`;
 }
+
+const mass = (share) => (share > 0 && share < 0.0005 ? "<0.1 %" : percent(share));
 
 // --- the sliders -------------------------------------------------------------------------------
 
@@ -30,7 +35,7 @@ const SLIDERS = [
     low: 0.01,
     high: 0.99,
     step: 0.01,
-    shown: percent,
+    shown: mass,
     hint: "old mass of the model now",
   },
   {
@@ -40,7 +45,7 @@ const SLIDERS = [
     low: 0.01,
     high: 0.99,
     step: 0.01,
-    shown: percent,
+    shown: mass,
     hint: "old mass of reverse KL's target",
   },
   {
@@ -50,7 +55,7 @@ const SLIDERS = [
     low: 0,
     high: 0.6,
     step: 0.01,
-    shown: percent,
+    shown: mass,
     hint: "old samples among the data",
   },
   {
@@ -121,11 +126,12 @@ function showInputs(inputs) {
 // --- legends, tiles, table ---------------------------------------------------------------------
 
 function key(name, text) {
-  const swatch = draw("svg", { viewBox: "0 0 24 8", "aria-hidden": "true" });
-  swatch.append(draw("path", { class: `line ${name}`, d: "M0 4H24" }));
-  const element = make("span", { class: "key" });
-  element.append(swatch, text);
-  return element;
+  const swatch = make("i");
+  const { colour: shade, dash, width } = look(name);
+  swatch.style.color = `var(--${shade})`;
+  swatch.style.borderTopWidth = `${width ?? 2}px`;
+  swatch.style.borderTopStyle = { dot: "dotted", solid: "solid" }[dash ?? "solid"] ?? "dashed";
+  return make("span", { class: "key" }, swatch, text);
 }
 
 function caption(id, keys, text) {
@@ -140,8 +146,8 @@ function showTiles(inputs, found) {
     ["overlap of the modes", short(found.overlap), "Bhattacharyya coefficient"],
     [
       "old taken for new",
-      percent(found.misassigned),
-      `bound ${found.misassignedBound < 1 ? percent(found.misassignedBound) : "says nothing"}`,
+      mass(found.misassigned),
+      `bound ${found.misassignedBound < 1 ? mass(found.misassignedBound) : "says nothing"}`,
     ],
     [
       "largest drift",
@@ -150,36 +156,26 @@ function showTiles(inputs, found) {
     ],
     [
       "batches without old",
-      percent(found.starved),
-      `${percent(found.starvedReplayed)} with ${percent(inputs.replay)} replayed`,
+      mass(found.starved),
+      `${mass(found.starvedReplayed)} with ${mass(inputs.replay)} replayed`,
     ],
   ];
-  byId("tiles").replaceChildren(
-    ...tiles.map(([what, much, more]) =>
-      make(
-        "div",
-        { class: "tile" },
-        make("div", { class: "what" }, what),
-        make("div", { class: "much" }, much),
-        make("div", { class: "more" }, more),
-      ),
-    ),
-  );
+  byId("tiles").replaceChildren(...tiles.map((words) => tile(...words)));
 }
 
 function showTable({ target, replay, temperature }, { flows, kept, entropic }) {
-  const at = (ys, time) => percent(ys[TIMES.findIndex((t) => t > time * 0.999)]);
+  const at = (ys, time) => mass(ys[TIMES.findIndex((t) => t > time * 0.999)]);
   const over = (ys) => [at(ys, 10), at(ys, 100)];
   const rows = [
     [key("sft", "SFT, new data only"), ...over(flows.sft), 0, "always"],
     [
-      key("replayed", `SFT with ${percent(replay)} replay`),
+      key("replayed", `SFT with ${mass(replay)} replay`),
       ...over(flows.replayed),
       replay,
       "nothing is replayed",
     ],
     [
-      key("reverse", `reverse KL, target ${percent(target)} old`),
+      key("reverse", `reverse KL, target ${mass(target)} old`),
       ...over(flows.reverse),
       target,
       "never, for the weight",
@@ -202,7 +198,7 @@ function showTable({ target, replay, temperature }, { flows, kept, entropic }) {
         make("th", { scope: "row" }, what),
         make("td", {}, soon),
         make("td", {}, late),
-        make("td", {}, percent(end)),
+        make("td", {}, mass(end)),
         make("td", { class: "text" }, when),
       ),
     ),
@@ -210,6 +206,70 @@ function showTable({ target, replay, temperature }, { flows, kept, entropic }) {
 }
 
 // --- the charts --------------------------------------------------------------------------------
+
+// How lines look, by name; more than one name may be given, later ones add to the first.
+const LOOKS = {
+  old: { colour: "lost" },
+  new: { colour: "won" },
+  sft: { colour: "lost" },
+  reverse: { colour: "won" },
+  replayed: { colour: "good", dash: "dashdot" },
+  "new-only": { colour: "violet", dash: "dash" },
+  apart: { colour: "soft", dash: "dot", width: 1.5 },
+  bound: { dash: "4px,3px", width: 1.3 },
+  thin: { width: 1 },
+};
+const look = (names) => Object.assign({}, ...names.split(" ").map((name) => LOOKS[name]));
+
+function decades(low, high) {
+  const first = Math.ceil(Math.log10(low) - 1e-9);
+  const last = Math.floor(Math.log10(high) + 1e-9);
+  const skip = Math.ceil((last - first + 1) / 7);
+  const ticks = [];
+  for (let power = last; power >= first; power -= skip) ticks.push(10 ** power);
+  return ticks;
+}
+
+// Charts out of view are drawn when they come into view: a step of a slider must be quick.
+const waiting = new Map(); // id -> how to draw it
+const inView = new Set();
+const drawn = new Map(); // id -> what was drawn, so that the same is not drawn again
+const watcher = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (isIntersecting) inView.add(target.id);
+    else inView.delete(target.id);
+  }
+  drawWaiting();
+});
+
+function drawWaiting() {
+  if (!plotly) return;
+  for (const id of printing ? [...waiting.keys()] : inView) {
+    waiting.get(id)?.();
+    waiting.delete(id);
+  }
+}
+
+function chart(id, { x, y, lines, dots = [], said, ...more }) {
+  const axisOf = (one) => {
+    const ticks = one.ticks ?? (one.log ? decades(one.low, one.high) : undefined);
+    return { ...one, ticks, texts: ticks?.map(short) };
+  };
+  const description = {
+    x: axisOf(x),
+    y: axisOf(y),
+    lines: lines.map(({ name, ...line }) => ({ ...line, ...look(name) })),
+    dots: dots.map(({ name, ...dot }) => ({ ...dot, ...look(name) })),
+    height: 270,
+    showlegend: false,
+    ...more,
+  };
+  byId(id).setAttribute("aria-label", said);
+  const content = JSON.stringify([description, document.documentElement.dataset.theme, printing]);
+  if (drawn.get(id) === content) return;
+  drawn.set(id, content);
+  waiting.set(id, () => lineChart(id, said, description));
+}
 
 // From 0 to a little above the largest share in view.
 const masses = (...shares) => ({ low: 0, high: Math.min(1, 1.15 * Math.max(...shares)) });
@@ -220,17 +280,13 @@ function drawModes({ delta, start }, { overlap: shared }) {
   const old = xs.map((x) => start * bell(0)(x));
   const fresh = xs.map((x) => (1 - start) * bell(delta)(x));
   const both = old.map((value, i) => value + fresh[i]);
-  chart(byId("modes-chart"), {
+  chart("modes-chart", {
     x: { name: "position", low: xs[0], high: xs.at(-1) },
     y: { low: 0, high: Math.max(0.2, ...both) * 1.08 },
-    areas: [
-      { name: "old", xs, ys: old },
-      { name: "new", xs, ys: fresh },
-    ],
     lines: [
-      { name: "old", xs, ys: old },
-      { name: "new", xs, ys: fresh },
-      { name: "both apart", xs, ys: both },
+      { name: "old", xs, ys: old, isFilled: true },
+      { name: "new", xs, ys: fresh, isFilled: true },
+      { name: "apart", xs, ys: both },
     ],
     said: `Densities of the old and the new mode, ${delta.toFixed(1)} standard deviations apart; overlap ${short(shared)}.`,
   });
@@ -255,12 +311,12 @@ function drawFlows({ start, target, replay }, { flows }) {
   };
   const ends = { sft: 0, newOnly: 0, replayed: replay, reverse: target };
   const last = TIMES.at(-1);
-  chart(byId("flows-chart"), {
+  chart("flows-chart", {
     x: { name: "time", low: TIMES[0], high: last, log: true },
     y: masses(start, target, replay),
     lines: Object.entries(names).map(([id, name]) => ({ name, xs: TIMES, ys: flows[id] })),
     dots: Object.entries(ends).map(([id, y]) => ({ name: names[id], x: last, y })),
-    said: `Old mass over time. At the end: fine-tuning ${percent(flows.sft.at(-1))}, with replay ${percent(flows.replayed.at(-1))}, reverse KL ${percent(flows.reverse.at(-1))}, reverse KL to a new-only target ${percent(flows.newOnly.at(-1))}.`,
+    said: `Old mass over time. At the end: fine-tuning ${mass(flows.sft.at(-1))}, with replay ${mass(flows.replayed.at(-1))}, reverse KL ${mass(flows.reverse.at(-1))}, reverse KL to a new-only target ${mass(flows.newOnly.at(-1))}.`,
   });
   caption(
     "flows-note",
@@ -278,7 +334,7 @@ function drawFlows({ start, target, replay }, { flows }) {
 function drawFixed({ target, replay }, { slopes: found }) {
   const names = { sft: "sft", newOnly: "new-only", replayed: "replayed", reverse: "reverse" };
   const held = [-0.02, ...found.sft, ...found.replayed, ...found.reverse]; // the fourth may leave
-  chart(byId("fixed-chart"), {
+  chart("fixed-chart", {
     x: { name: "old weight", low: 0, high: 1 },
     y: { low: 1.1 * Math.min(...held), high: 1.1 * Math.max(...held) },
     lines: [
@@ -290,7 +346,7 @@ function drawFixed({ target, replay }, { slopes: found }) {
       { name: "replayed", x: replay, y: 0 },
       { name: "reverse", x: target, y: 0 },
     ],
-    said: `Slope of each loss against the old weight. It vanishes at 0 for new-only targets, at ${percent(replay)} with replay, at ${percent(target)} for reverse KL.`,
+    said: `Slope of each loss against the old weight. It vanishes at 0 for new-only targets, at ${mass(replay)} with replay, at ${mass(target)} for reverse KL.`,
   });
   caption(
     "fixed-note",
@@ -310,7 +366,7 @@ function drawDrift(inputs, { drift: { inPlace, halfWay } }) {
   const bounds = [bounded(inPlace), bounded(halfWay)];
   const held = [0, ...bounds, ...inPlace.oldMean, ...halfWay.oldMean].map((value) => 1.1 * value);
   const level = (name, value) => ({ name, xs: ends, ys: [value, value] });
-  chart(byId("drift-chart"), {
+  chart("drift-chart", {
     x: { name: "time", low: 0, high: ends[1] },
     y: { low: Math.min(...held), high: Math.max(...held) },
     lines: [
@@ -339,7 +395,7 @@ function drawBatches({ start, replay, batch }, found) {
     xs,
     ys: xs.map((size) => starvation(start, size, share)),
   });
-  chart(byId("batches-chart"), {
+  chart("batches-chart", {
     x: { name: "batch", low: 0, high: 256, ticks: [0, 64, 128, 192, 256] },
     y: { low: 1e-6, high: 1, log: true },
     lines: [line("sft", 0), line("replayed", replay)],
@@ -348,15 +404,15 @@ function drawBatches({ start, replay, batch }, found) {
       { name: "replayed", x: batch, y: found.starvedReplayed },
     ],
     markers: [batch],
-    said: `Chance that a batch holds no old sample: ${percent(found.starved)} at size ${batch}, ${percent(found.starvedReplayed)} with replay.`,
+    said: `Chance that a batch holds no old sample: ${mass(found.starved)} at size ${batch}, ${mass(found.starvedReplayed)} with replay.`,
   });
   caption(
     "batches-note",
     [
       ["sft", "on-policy"],
-      ["replayed", `${percent(replay)} replayed`],
+      ["replayed", `${mass(replay)} replayed`],
     ],
-    `For a risk of 1 %: a batch of ${found.smallestBatch.toLocaleString("en-US")}, or ${percent(found.smallestReplay)} replayed with importance weights, which leave the objective as it is.`,
+    `For a risk of 1 %: a batch of ${found.smallestBatch.toLocaleString("en-US")}, or ${mass(found.smallestReplay)} replayed with importance weights, which leave the objective as it is.`,
   );
 }
 
@@ -367,7 +423,7 @@ function drawTemperatures({ start, temperature }, found) {
     ys: TEMPERATURES.map((each) => tilted(start, (syncs * REWARD_GAP) / each)),
   }));
   const entropic = TEMPERATURES.map((each) => entropicKept(start, each));
-  chart(byId("temperatures-chart"), {
+  chart("temperatures-chart", {
     x: { name: "temperature", low: TEMPERATURES[0], high: TEMPERATURES.at(-1), log: true },
     y: masses(start),
     lines: [...rounds, { name: "replayed", xs: TEMPERATURES, ys: entropic }],
@@ -376,7 +432,7 @@ function drawTemperatures({ start, temperature }, found) {
       { name: "replayed", x: temperature, y: found.entropic },
     ],
     markers: [temperature],
-    said: `Old mass kept against temperature. At ${short(temperature)}: ${SYNCS.map((n, i) => `${percent(found.kept[i])} after ${n}`).join(", ")} rounds; entropic utility ${percent(found.entropic)}.`,
+    said: `Old mass kept against temperature. At ${short(temperature)}: ${SYNCS.map((n, i) => `${mass(found.kept[i])} after ${n}`).join(", ")} rounds; entropic utility ${mass(found.entropic)}.`,
   });
   caption(
     "temperatures-note",
@@ -398,34 +454,21 @@ function redraw() {
   for (const drawOne of [drawModes, drawFlows, drawFixed, drawDrift, drawBatches, drawTemperatures])
     drawOne(inputs, found);
   showTable(inputs, found);
+  drawWaiting();
 }
 
-// --- light and dark, start ---------------------------------------------------------------------
+// --- start --------------------------------------------------------------------------------------
 
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  const other = theme === "dark" ? "light" : "dark";
-  byId("theme").textContent = other === "dark" ? "Dark" : "Light";
-  byId("theme").setAttribute("aria-label", `Switch to ${other} colours`);
-}
-
-function setUpTheme() {
-  const wanted = window.matchMedia("(prefers-color-scheme: dark)");
-  const follow = () => setTheme(wanted.matches ? "dark" : "light");
-  follow();
-  wanted.addEventListener("change", follow);
-  byId("theme").addEventListener("click", () =>
-    setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"),
-  );
-}
-
-setUpTheme();
-setUpSliders();
-measureCharts();
-redraw();
-window.addEventListener("resize", () => {
-  measureCharts();
+async function start() {
+  setUpTheme();
+  setUpSliders();
   redraw();
-});
-window.theoryLab = { compute, inputsNow, TIMES, DRIFT_TIMES, WEIGHTS, SYNCS }; // for the console
-document.documentElement.dataset.ready = "true";
+  document.querySelectorAll("figure .chart").forEach((element) => watcher.observe(element));
+  window.theoryLab = { compute, inputsNow, TIMES, DRIFT_TIMES, WEIGHTS, SYNCS }; // for the console
+  await loadPlotly();
+  drawAll = redraw;
+  drawWaiting();
+  document.documentElement.dataset.ready = "true";
+}
+
+start();
