@@ -48,17 +48,14 @@ class Page:
 
     def render(self, **context: Any) -> str:
         """The page as HTML. The same context gives the same bytes."""
-        return (
-            _environment()
-            .get_template(self.template)
-            .render(
-                policy=Markup(self.policy),
-                style=Markup(self._style),
-                script=Markup(self._script),
-                plotly=_packed_plotly() if self.scripts else "",
-                plotly_style=_plotly_style_id() if self.scripts else "",
-                **({"version": __version__} | context),
-            )
+        return fill(
+            self.template,
+            policy=Markup(self.policy),
+            style=Markup(self._style),
+            script=Markup(self._script),
+            plotly=_packed_plotly() if self.scripts else "",
+            plotly_style=_plotly_style_id() if self.scripts else "",
+            **({"version": __version__} | context),
         )
 
     @cached_property
@@ -83,6 +80,11 @@ class Page:
             return ""
         parts = "\n".join(read(name) for name in (*_SHARED_SCRIPTS, *self.scripts))
         return f'"use strict";\n(() => {{\n{parts}}})();\n'
+
+
+def fill(template: str, **context: Any) -> str:
+    """A template with its values."""
+    return _environment().get_template(template).render(context)
 
 
 @cache

@@ -13,6 +13,8 @@ from forgetmap.stats.estimate import interval
 from forgetmap.views.html.shell import Page, series
 
 _PAGE = Page("trend.html", scripts=("shared/start.js",))
+_MOST_TICKS = 20
+"""Comparisons that are all numbered on the axis."""
 _COLUMNS = ("when", "checkpoint", "items", "forgot %", "gained %", "accuracy", "gate")
 
 
@@ -48,16 +50,13 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 
 def _chart(entries: list[Entry]) -> dict[str, Any]:
-    """Forgotten and gained over the comparisons, in equal steps."""
+    """Forgetting over the comparisons, in equal steps."""
     places = list(range(1, len(entries) + 1))
     notes = [f"{clean(entry.after, 60)}, {entry.time}" for entry in entries]
+    forgotten = [entry.forgot for entry in entries]
     return {
         "kind": "lines",
-        "x": {"name": "comparison", "ticks": places if len(places) <= 20 else None},
+        "x": {"name": "comparison", "ticks": places if len(places) <= _MOST_TICKS else None},
         "y": {"unit": " %"},
-        "lines": [
-            series("forgotten", "lost", places, [entry.forgot for entry in entries], notes),
-            series("gained", "won", places, [entry.gained for entry in entries], notes),
-        ],
-        "showlegend": True,
+        "lines": [series("forgotten", "lost", places, forgotten, notes)],
     }
