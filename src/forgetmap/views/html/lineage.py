@@ -263,11 +263,7 @@ def _merge(merge: Merge, lists: _Lists) -> dict[str, Any]:
 
 def _curves(number: str, doses: list[float], *lines: dict[str, Any]) -> dict[str, Any]:
     ticks = sorted(set(doses)) if len(doses) <= _MOST_TICKS else None
-    texts = [f"{dose:g}" for dose in ticks] if ticks else None
-    axes = {
-        "x": {"name": clean(number, 40), "ticks": ticks, "texts": texts},
-        "y": {"unit": " %"},
-    }
+    axes = {"x": {"name": clean(number, 40), "ticks": ticks}, "y": {"unit": " %"}}
     return {"kind": "lines", **axes, "lines": lines, "showlegend": True}
 
 

@@ -1,15 +1,104 @@
-"""A console for people: as wide as the terminal, of fixed width in files."""
+"""A console for people, and the tables and lines that are printed to it."""
 
 from __future__ import annotations
 
-from rich.console import Console
+from typing import TYPE_CHECKING
 
-from forgetmap.base.words import WIDTH
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from forgetmap.base.words import WIDTH, clean
+from forgetmap.views.words import verdict_mark
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from rich.console import JustifyMethod
+
+Row = tuple[str | Text, ...]
+
+_COLOURS = {
+    "forgot": "red", "worse": "red", "lower": "magenta", "higher": "cyan",
+    "kept": "green", "better": "green", "equivalent": "green", "undecided": "yellow",
+}  # fmt: skip
+_NARROWEST = 12
+"""Columns that the first column of a table keeps."""
 
 
 def open_console(stderr: bool = False) -> Console:
     """A console of fixed width where the output is not a terminal, so that files look the same."""
-    found = Console(stderr=stderr, highlight=False)
-    if not found.is_terminal:
-        found.width = WIDTH
-    return found
+    console = Console(stderr=stderr, highlight=False)
+    if not console.is_terminal:
+        console.width = WIDTH
+    return console
+
+
+def say(out: Console, text: str, style: str = "") -> None:
+    """Print a line as it is: no markup in it is obeyed."""
+    out.print(Text(text, style=style))
+
+
+def say_notes(out: Console, notes: Iterable[str], style: str = "dim") -> None:
+    """Print the notes under a result."""
+    for note in notes:
+        say(out, f"note: {clean(note)}", style)
+
+
+def say_table(out: Console, table: Table) -> None:
+    """Print a table and an empty line."""
+    out.print(table)
+    out.print()
+
+
+def make_table(
+    names: Sequence[str],
+    rows: Iterable[Row],
+    *,
+    left: Collection[str] = (),
+    width: int | None = None,
+    gap: int = 2,
+) -> Table:
+    """A table without lines. Text in cells is shown as it is.
+
+    Args:
+        names: Of the columns.
+        rows: May be shorter than the names.
+        left: Columns of text; the others hold numbers, but the first is always text.
+        width: Of the terminal: only the first column gives way where it is narrow. Without it
+            long text goes on in the next line.
+        gap: Between two columns.
+    """
+    rows = list(rows)
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
+    widths: list[int | None] = [None] * len(names)
+    if width is not None:
+        widths = list(_widths(names, rows, width, gap))
+    for place, (name, wide) in enumerate(zip(names, widths, strict=True)):
+        side: JustifyMethod = "left" if place == 0 or name in left else "right"
+        if wide is None:
+            table.add_column(name, justify=side, overflow="fold")
+        else:
+            table.add_column(name, justify=side, no_wrap=True, overflow="ellipsis", width=wide)
+    for row in rows:
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    return table
+
+
+def _widths(names: Sequence[str], rows: Sequence[Row], width: int, gap: int) -> list[int]:
+    columns = [[row[place] for row in rows if place < len(row)] for place in range(len(names))]
+    widths = [max(map(len, [name, *cells])) for name, cells in zip(names, columns, strict=True)]
+    room = width - sum(widths[1:]) - gap * len(widths)
+    widths[0] = max(_NARROWEST, min(widths[0], room))
+    return widths
+
+
+def verdict_style(word: str) -> str:
+    """The colour of a verdict."""
+    return _COLOURS[word]
+
+
+def verdict_text(*words: str) -> Text:
+    """Verdicts in their colours."""
+    parts = [Text(verdict_mark(word), style=_COLOURS[word]) for word in words]
+    return Text(", ").join(parts)

@@ -5,42 +5,42 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from forgetmap.base.words import clean, percent
 from forgetmap.map.result import HEADLINE_MEANING
+from forgetmap.views.terminal.console import (
+    make_table,
+    say,
+    say_notes,
+    say_table,
+    verdict_style,
+    verdict_text,
+)
+from forgetmap.views.words import p_value, points, short_interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rich.console import Console
+    from rich.table import Table
+
     from forgetmap.gate.judgement import GateResult
     from forgetmap.map.result import Cell, Compat, ForgettingMap, Headline
     from forgetmap.readers.summary import LogSummary
-    from forgetmap.stats.estimate import Estimate
+    from forgetmap.views.terminal.console import Row
 
 MOST_TASKS = 12
 """Tasks listed where categories give the overview; the files have all."""
-_COLOURS = {
-    "forgot": "red",
-    "worse": "red",
-    "kept": "green",
-    "better": "green",
-    "equivalent": "green",
-    "undecided": "yellow",
-}
 
 
 def print_map(result: ForgettingMap, out: Console, gates: list[GateResult] | None = None) -> None:
     """Print the map: the headline sentence, how far it can be trusted, then the cells."""
     verdict = result.total.verdict
-    out.print(Text(result.headline(), style=f"bold {_COLOURS[verdict.forgetting]}"))
+    say(out, result.headline(), f"bold {verdict_style(verdict.forgetting)}")
     for line in _trust(result):
-        out.print(Text(line))
+        say(out, line)
     for gate in gates or []:
         mark, style = ("held", "green") if gate.holds else ("BROKEN", "bold red")
-        out.print(Text(f"gate {gate.limit}: {mark}; {gate.reason}", style=style))
+        say(out, f"gate {gate.limit}: {mark}; {gate.reason}", style)
     out.print()
     groups = {"all items": result.total}
     if result.categories:
@@ -49,24 +49,20 @@ def print_map(result: ForgettingMap, out: Console, gates: list[GateResult] | Non
     parts = {"total": groups, "category": result.categories, "task": shown}
     for title, cells in parts.items():
         if cells:
-            out.print(_table(title, cells, marks, out.width))
-            out.print()
+            say_table(out, _cells(title, cells, marks, out.width))
     if result.compat:
-        out.print(_compat(result.compat))
-        out.print()
+        say_table(out, _compat(result.compat))
     if hidden := len(result.tasks) - len(shown):
-        out.print(Text(f"{hidden} tasks that forgot less: --csv, --json and --report list all"))
-    for text in result.warnings:
-        out.print(Text(f"note: {clean(text)}", style="dim"))
+        say(out, f"{hidden} tasks that forgot less: --csv, --json and --report list all")
+    say_notes(out, result.warnings)
     counted = "; ".join(f"{mark}{name} = {HEADLINE_MEANING[name]}" for name, mark in marks.items())
-    out.print(
-        Text(
-            f"forgot, gained: {counted}; 95 % intervals in brackets. "
-            "raw: 1->0 / 0->1 flips. p: paired test of the net change, adjusted. "
-            "verdict: forgetting, net change; ? is undecided. "
-            "* hinges on one task: leaving it out would change the value by more than half.",
-            style="dim",
-        )
+    say(
+        out,
+        f"forgot, gained: {counted}; 95 % intervals in brackets. "
+        "raw: 1->0 / 0->1 flips. p: paired test of the net change, adjusted. "
+        "verdict: forgetting, net change; ? is undecided. "
+        "* hinges on one task: leaving it out would change the value by more than half.",
+        "dim",
     )
 
 
@@ -140,37 +136,26 @@ def _setting(value: object) -> str:
     return f"{text[:10]}…" if re.fullmatch(r"[0-9a-f]{32,}…?", text) else text
 
 
-def _table(
+def _cells(
     title: str, cells: Mapping[str, Cell], marks: Mapping[Headline, str], width: int
 ) -> Table:
-    names = ("n", "accuracy %", "forgot %", "gained %", "raw %", "p", "verdict")
-    rows = [(clean(name, 60), _row(cell, marks)) for name, cell in cells.items()]
-    widths = [
-        max(len(name), *(len(row[place]) for _, row in rows)) for place, name in enumerate(names)
-    ]
-    room = max(12, width - sum(widths) - len(widths) - 1)  # only names give way
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column(title, no_wrap=True, overflow="ellipsis", max_width=room)
-    for name, widest in zip(names, widths, strict=True):
-        side = "left" if name == "verdict" else "right"
-        table.add_column(name, justify=side, no_wrap=True, min_width=widest)  # type: ignore[arg-type]
-    for name, row in rows:
-        table.add_row(Text(name), *row)
-    return table
+    names = (title, "n", "accuracy %", "forgot %", "gained %", "raw %", "p", "verdict")
+    rows = (_row(clean(name, 60), cell, marks) for name, cell in cells.items())
+    return make_table(names, rows, left=("verdict",), width=width, gap=1)
 
 
-def _row(cell: Cell, marks: Mapping[Headline, str]) -> list[Text]:
+def _row(name: str, cell: Cell, marks: Mapping[Headline, str]) -> Row:
     mark = marks[cell.headline] + ("*" if _hinges(cell) else "")
-    raw = cell.forgetting.raw.value, cell.backward_transfer.raw.value
-    return [
-        Text(f"{cell.n:,}"),
-        Text(f"{_points(cell.accuracy_before)}→{_points(cell.accuracy_after)}"),
-        Text(_interval(cell.forgot) + mark),
-        Text(_interval(cell.gained)),
-        Text("/".join(_points(share) for share in raw)),
-        Text(f"{cell.p_adjusted:.3f}".lstrip("0") if cell.p_adjusted >= 0.001 else "<.001"),
-        _verdict(cell),
-    ]
+    return (
+        name,
+        f"{cell.n:,}",
+        f"{points(cell.accuracy_before)}→{points(cell.accuracy_after)}",
+        short_interval(cell.forgot) + mark,
+        short_interval(cell.gained),
+        f"{points(cell.forgetting.raw.value)}/{points(cell.backward_transfer.raw.value)}",
+        p_value(cell.p_adjusted),
+        verdict_text(cell.verdict.forgetting, cell.verdict.net),
+    )
 
 
 def _hinges(cell: Cell) -> bool:
@@ -178,62 +163,40 @@ def _hinges(cell: Cell) -> bool:
     return cell.influence is not None and abs(cell.influence.change) > abs(cell.forgot.value) / 2
 
 
-def _points(share: float) -> str:
-    return percent(share).removesuffix(" %")
-
-
-def _interval(found: Estimate) -> str:
-    return f"{_points(found.value)} ({_points(found.low)}, {_points(found.high)})"
-
-
-def _verdict(cell: Cell) -> Text:
-    text = Text()
-    for index, word in enumerate((cell.verdict.forgetting, cell.verdict.net)):
-        text.append(", " if index else "")
-        text.append("?" if word == "undecided" else word, style=_COLOURS[word])
-    return text
-
-
 def _compat(compat: Compat) -> Table:
-    table = Table(
-        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", title_justify="left",
-        title=f"as published ({compat.protocol}, {compat.seeds} seeds): value ± sd (ceiling), %",
-    )  # fmt: skip
-    for name in ("category", "forgetting", "backward transfer"):
-        table.add_column(name, justify="left" if name == "category" else "right")
     by_name: dict[str, list[str]] = {}
     for row in compat.rows:
-        spread = "" if row.std is None else f" ± {_points(row.std)}"
-        text = f"{_points(row.value)}{spread} ({_points(row.ceiling)})"
+        spread = "" if row.std is None else f" ± {points(row.std)}"
+        text = f"{points(row.value)}{spread} ({points(row.ceiling)})"
         by_name.setdefault(row.category, []).append(text)
-    for name, values in by_name.items():
-        table.add_row(Text(clean(name)), *values)
+    rows = ((clean(name), *values) for name, values in by_name.items())
+    table = make_table(("category", "forgetting", "backward transfer"), rows)
+    table.title = f"as published ({compat.protocol}, {compat.seeds} seeds): value ± sd (ceiling), %"
+    table.title_justify = "left"
     return table
 
 
 def print_log(summary: LogSummary, out: Console) -> None:
     """Print what a log holds."""
     version = f" {clean(summary.version)}" if summary.version else ""
-    out.print(Text(f"{clean(summary.path)}: {clean(summary.harness)}{version}", style="bold"))
+    say(out, f"{clean(summary.path)}: {clean(summary.harness)}{version}", "bold")
     for model in summary.models:
-        out.print(Text(f"model {clean(model.name)}"))
+        say(out, f"model {clean(model.name)}")
         for name, value in model.settings.items():
-            out.print(Text(f"  {clean(name)}: {clean(value, 80)}", style="dim"))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("model", "task", "metric", "items", "repeats", "score", "k", "statuses"):
-        right = name in ("items", "repeats", "score")
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
-    for row in summary.tasks:
-        table.add_row(
-            Text(clean(row.model, 40)),
-            Text(clean(row.task, 60)),
-            Text(clean(row.metric)),
+            say(out, f"  {clean(name)}: {clean(value, 80)}", "dim")
+    names = ("model", "task", "metric", "items", "repeats", "score", "k", "statuses")
+    rows = (
+        (
+            clean(row.model, 40),
+            clean(row.task, 60),
+            clean(row.metric),
             f"{row.items:,}",
             str(row.repeats),
             "" if row.mean_score is None else f"{row.mean_score:.3f}",
             row.k or "open",
-            Text(", ".join(f"{clean(name, 40)} {count}" for name, count in row.statuses.items())),
+            ", ".join(f"{clean(name, 40)} {count}" for name, count in row.statuses.items()),
         )
-    out.print(table)
-    for text in summary.warnings:
-        out.print(Text(f"note: {clean(text)}", style="yellow"))
+        for row in summary.tasks
+    )
+    out.print(make_table(names, rows, left=("task", "metric", "k", "statuses")))
+    say_notes(out, summary.warnings, "yellow")
