@@ -14,21 +14,15 @@ import numpy as np
 from forgetmap.base.files import write_text
 from forgetmap.base.words import clean, percent
 from forgetmap.lineage.lives import KINDS, MEANINGS
-from forgetmap.stats.estimate import interval
 from forgetmap.views.html.shell import Page, series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from forgetmap.lineage.build import Builder
     from forgetmap.lineage.lives import Lives
-    from forgetmap.lineage.result import DoseCurve, LifeLines, Lineage, Merge, Run
-    from forgetmap.stats.estimate import Estimate
-
-    Ints = NDArray[np.int64]
+    from forgetmap.lineage.result import DoseCurve, LifeLines, Lineage, Run
 
 PER_LIST = 10
 """Items shown behind one cell of the heat map, one kind of life line, one merge."""
@@ -52,15 +46,21 @@ def write_page(result: Lineage, builder: Builder, path: str | Path) -> None:
         result=result,
         version=result.forgetmap_version,
         graph=_graph(result),
-        comparisons=_comparisons(result),
         heat=_heat_map(result, builder, lists),
         paths=[
             _path(number, lines, builder.lives[tuple(lines.path)], lists)
             for number, lines in enumerate(result.life_lines)
         ],
-        merges=[_merge(merge, lists) for merge in result.merges],
-        curves=[_dose_curve(curve) for curve in result.dose_curves],
-        runs=[_run(run, lists) for run in result.runs],
+        meanings=MEANINGS,
+        lost_by_merging=[
+            lists.of([item.number for item in merge.listed]) for merge in result.merges
+        ],
+        dose_charts=[_dose_chart(curve) for curve in result.dose_curves],
+        run_charts=[_run_chart(run) for run in result.runs],
+        forgotten_often=[
+            lists.of([item.number for item in run.most_forgotten if item.times_forgotten > 1])
+            for run in result.runs
+        ],
         items=list(_items(builder, lists)),
     )
     write_text(path, text)
@@ -73,16 +73,16 @@ class _Lists:
         self.outcomes = builder.outcomes
         self.shown: set[int] = set()
 
-    def of(self, items: Ints) -> dict[str, Any] | None:
+    def of(self, numbers: list[int]) -> dict[str, Any] | None:
         """As many items as there is room for; None where there are none."""
-        if not len(items):
+        if not numbers:
             return None
-        first: list[int] = items[:PER_LIST].tolist()
+        first = numbers[:PER_LIST]
         chosen = [i for i in first if i in self.shown or len(self.shown) < MOST_ITEMS]
         self.shown.update(chosen)
         tasks = self.outcomes.tasks
         entries = [{"number": i, "task": tasks[self.outcomes.task[i]]} for i in chosen]
-        return {"entries": entries, "more": len(items) - len(chosen)}
+        return {"entries": entries, "more": len(numbers) - len(chosen)}
 
 
 # --- the graph ----------------------------------------------------------------------------------
@@ -133,22 +133,6 @@ def _places(result: Lineage) -> dict[str, tuple[int, int]]:
     return place
 
 
-def _comparisons(result: Lineage) -> list[tuple[str, ...]]:
-    return [
-        (
-            clean(step.before, 60),
-            clean(step.after, 60),
-            "step" if step.edge else "against the root",
-            f"{step.map.total.n:,}",
-            interval(step.map.total.forgot),
-            interval(step.map.total.gained),
-            step.map.total.verdict.forgetting,
-            step.map.total.verdict.net,
-        )
-        for step in result.comparisons
-    ]
-
-
 # --- where it was lost --------------------------------------------------------------------------
 
 
@@ -187,10 +171,11 @@ def _heat_map(result: Lineage, builder: Builder, lists: _Lists) -> dict[str, Any
     }
 
 
-def _lost(builder: Builder, before: str, after: str, group: str) -> Ints:
+def _lost(builder: Builder, before: str, after: str, group: str) -> list[int]:
     was, now = (builder.states[builder.outcomes.index(name)] for name in (before, after))
     inside = builder.group == builder.groups.index(group)
-    return np.flatnonzero((was == 1) & (now == 0) & inside)
+    numbers: list[int] = np.flatnonzero((was == 1) & (now == 0) & inside).tolist()
+    return numbers
 
 
 # --- life lines ---------------------------------------------------------------------------------
@@ -214,51 +199,22 @@ def _path(number: int, lines: LifeLines, lives: Lives, lists: _Lists) -> dict[st
         {
             "place": f"life-{number}-{place}",
             "title": f"{kind}: {lines.counts[kind]:,} items",
-            "list": lists.of(lives.of_kind(kind)),
+            "list": lists.of(lives.of_kind(kind).tolist()),
         }
         for place, kind in enumerate(KINDS)
         if lines.counts[kind] and kind not in ("kept", "never known")
     ]
     return {
-        "title": " → ".join(names),
+        "lines": lines,
+        "names": names,
         "place": f"flow-chart-{number}",
-        "end": names[-1],
         "label": f"Flow of {states.shape[1]:,} items from {names[0]} to {names[-1]}",
         "flow": flow,
-        "steps": [
-            (before, after, *(f"{count:,}" for count in counts))
-            for (before, after), counts in zip(pairwise(names), steps, strict=True)
-        ],
-        "rows": [
-            (
-                kind,
-                f"{count:,}",
-                percent(count / lines.items),
-                MEANINGS[kind],
-                clean(lines.stages(kind), 300),
-            )
-            for kind, count in lines.counts.items()
-            if count
-        ],
         "kinds": kinds,
     }
 
 
-# --- merges and curves --------------------------------------------------------------------------
-
-
-def _merge(merge: Merge, lists: _Lists) -> dict[str, Any]:
-    rows = [
-        (
-            clean(" and ".join(part.known_to) or "no parent"),
-            f"{part.items:,}",
-            f"{part.kept:,}",
-            interval(part.share),
-        )
-        for part in merge.parts
-    ]
-    lost = np.array([item.number for item in merge.listed], np.int64)
-    return {"merge": merge, "rows": rows, "list": lists.of(lost)}
+# --- curves ---------------------------------------------------------------------------------------
 
 
 def _curves(number: str, doses: list[float], *lines: dict[str, Any]) -> dict[str, Any]:
@@ -267,31 +223,19 @@ def _curves(number: str, doses: list[float], *lines: dict[str, Any]) -> dict[str
     return {"kind": "lines", **axes, "lines": lines, "showlegend": True}
 
 
-def _or_dash(estimate: Estimate | None) -> str:
-    return "-" if estimate is None else interval(estimate)
+def _dose_chart(curve: DoseCurve) -> dict[str, Any]:
+    doses = [point.dose for point in curve.points]
+    notes = [clean(point.checkpoint, 60) for point in curve.points]
+    kept, gained = zip(*((point.kept, point.gained) for point in curve.points), strict=True)
+    return _curves(
+        curve.number,
+        doses,
+        series("old knowledge kept", "kept", doses, kept, notes),
+        series("new knowledge gained", "won", doses, gained, notes),
+    )
 
 
-def _dose_curve(curve: DoseCurve) -> dict[str, Any]:
-    points = curve.points
-    doses, notes = [point.dose for point in points], [clean(p.checkpoint, 60) for p in points]
-    kept, gained = [point.kept for point in points], [point.gained for point in points]
-    return {
-        "title": f"{clean(curve.number, 40)} ({curve.form}), against {clean(curve.origin, 60)}",
-        "number": curve.number,
-        "chart": _curves(
-            curve.number,
-            doses,
-            series("old knowledge kept", "kept", doses, kept, notes),
-            series("new knowledge gained", "won", doses, gained, notes),
-        ),
-        "rows": [
-            (note, f"{point.dose:g}", _or_dash(point.kept), _or_dash(point.gained))
-            for note, point in zip(notes, points, strict=True)
-        ],
-    }
-
-
-def _run(run: Run, lists: _Lists) -> dict[str, Any]:
+def _run_chart(run: Run) -> dict[str, Any]:
     doses = [
         float(stage) if moment.dose is None else moment.dose
         for stage, moment in enumerate(run.moments, 1)
@@ -299,30 +243,12 @@ def _run(run: Run, lists: _Lists) -> dict[str, Any]:
     notes = [clean(moment.checkpoint, 60) for moment in run.moments]
     forgotten = [moment.forgotten for moment in run.moments]
     recovered = [moment.recovered for moment in run.moments]
-    number = run.number or "stage"
-    often = np.array([i.number for i in run.most_forgotten if i.times_forgotten > 1], np.int64)
-    return {
-        "start": run.path[0],
-        "end": run.path[-1],
-        "number": number,
-        "chart": _curves(
-            number,
-            doses,
-            series("forgotten, against the first checkpoint", "lost", doses, forgotten, notes),
-            series("recovered, of the items lost before", "won", doses, recovered, notes),
-        ),
-        "rows": [
-            (
-                note,
-                f"{dose:g}",
-                percent(moment.accuracy).removesuffix(" %"),
-                *map(_or_dash, (moment.forgotten, moment.gained, moment.recovered)),
-            )
-            for note, dose, moment in zip(notes, doses, run.moments, strict=True)
-        ],
-        "events": run.times_forgotten,
-        "often": lists.of(often),
-    }
+    return _curves(
+        run.number or "stage",
+        doses,
+        series("forgotten, against the first checkpoint", "lost", doses, forgotten, notes),
+        series("recovered, of the items lost before", "won", doses, recovered, notes),
+    )
 
 
 # --- the items ----------------------------------------------------------------------------------

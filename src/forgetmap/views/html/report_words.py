@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forgetmap.base.words import percent
 from forgetmap.map.result import HEADLINE_MEANING
+from forgetmap.views.words import points
 
 if TYPE_CHECKING:
     from forgetmap.map.result import ForgettingMap
@@ -95,5 +96,5 @@ def basis(result: ForgettingMap) -> str:
     return f"Counted by {name}: {HEADLINE_MEANING[name]}."
 
 
-def _range(found: Estimate) -> str:
-    return f"{percent(found.low).removesuffix(' %')} to {percent(found.high)}"
+def _range(estimate: Estimate) -> str:
+    return f"{points(estimate.low)} to {percent(estimate.high)}"

@@ -24,6 +24,7 @@ from forgetmap.base.version import __version__
 from forgetmap.base.words import clean, percent
 from forgetmap.capabilities.drift_result import signed
 from forgetmap.stats.estimate import Estimate, interval
+from forgetmap.views.words import interval_or_dash, points
 
 HEAT_STEPS = (0.005, 0.02, 0.05, 0.10, 0.20)
 """Shares at which the colour of a heat map deepens."""
@@ -104,7 +105,8 @@ def _environment() -> Environment:
         "lines": _lines,
         "json": lambda value: embedded(orjson.dumps(value)),
         "depth": depth,
-        "points": lambda share: percent(share).removesuffix(" %"),
+        "interval": interval_or_dash,
+        "points": points,
         "signed": signed,
     }
     environment.filters |= filters
@@ -192,7 +194,7 @@ def series(
     notes: Sequence[str],
 ) -> dict[str, Any]:
     """A line with its intervals, in percent, as the shared chart script reads it."""
-    points = [
+    marks = [
         (place, estimate, note)
         for place, estimate, note in zip(places, estimates, notes, strict=True)
         if estimate is not None
@@ -200,9 +202,9 @@ def series(
     return {
         "name": name,
         "colour": colour,
-        "xs": [place for place, _, _ in points],
-        "ys": [100 * estimate.value for _, estimate, _ in points],
-        "lows": [100 * estimate.low for _, estimate, _ in points],
-        "highs": [100 * estimate.high for _, estimate, _ in points],
-        "notes": [f"{note}: {name} {interval(estimate, ' %')}" for _, estimate, note in points],
+        "xs": [place for place, _, _ in marks],
+        "ys": [100 * estimate.value for _, estimate, _ in marks],
+        "lows": [100 * estimate.low for _, estimate, _ in marks],
+        "highs": [100 * estimate.high for _, estimate, _ in marks],
+        "notes": [f"{note}: {name} {interval(estimate, ' %')}" for _, estimate, note in marks],
     }

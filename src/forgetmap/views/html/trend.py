@@ -7,15 +7,13 @@ from typing import Any
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import write_text
-from forgetmap.base.words import clean, percent
+from forgetmap.base.words import clean
 from forgetmap.gate.baseline import STORE, Entry, read_history, read_label
-from forgetmap.stats.estimate import interval
 from forgetmap.views.html.shell import Page, series
 
 _PAGE = Page("trend.html", scripts=("shared/start.js",))
 _MOST_TICKS = 20
 """Comparisons that are all numbered on the axis."""
-_COLUMNS = ("when", "checkpoint", "items", "forgot %", "gained %", "accuracy", "gate")
 
 
 def write_trend(name: str, path: str | Path, *, store: str | Path = STORE) -> int:
@@ -29,24 +27,11 @@ def write_trend(name: str, path: str | Path, *, store: str | Path = STORE) -> in
     text = _PAGE.render(
         name=name,
         damaged=history.damaged,
-        names=_COLUMNS,
-        rows=[_row(entry) for entry in reversed(history.entries)],
+        entries=history.entries,
         description=_chart(history.entries),
     )
     write_text(path, text)
     return len(history.entries)
-
-
-def _row(entry: Entry) -> tuple[str, ...]:
-    return (
-        entry.time,
-        clean(entry.after, 80),
-        f"{entry.n:,}",
-        f"{interval(entry.forgot)}, {entry.headline}",
-        interval(entry.gained),
-        percent(entry.accuracy_after),
-        entry.verdict or "",
-    )
 
 
 def _chart(entries: list[Entry]) -> dict[str, Any]:
