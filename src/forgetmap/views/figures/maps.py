@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from forgetmap.base.files import make_folder, write_text
 from forgetmap.base.words import clean
-from forgetmap.map.result import ESTIMATORS, Cell, ForgettingMap, Headline
+from forgetmap.map.result import ESTIMATORS, Cell, ForgettingMap
 from forgetmap.views.figures.style import INK, KEPT, LOST, NEVER, SOFT, WON, save, style
 from forgetmap.views.tables import maps as tables
 
@@ -69,13 +69,16 @@ def forest(result: ForgettingMap, estimator: str | None = None) -> Figure:
             )
     axes.axvline(0, color=SOFT, lw=0.8)
     axes.set_yticks(
-        range(len(rows)), [f"{_short(name)}  n={cell.n:,}" for name, cell in reversed(rows)]
+        range(len(rows)),
+        [f"{clean(name, _LONGEST_NAME)}  n={cell.n:,}" for name, cell in reversed(rows)],
     )
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel(f"% of items, {estimator or _estimators_of(rows)}, 95 % interval")
+    shown = estimator or " / ".join(sorted({cell.headline for _, cell in rows}))
+    axes.set_xlabel(f"% of items, {shown}, 95 % interval")
     _legend(axes)
-    axes.set_title(_title(result))
+    names = (clean(side.name, _LONGEST_NAME) for side in (result.before, result.after))
+    axes.set_title(" → ".join(names))
     return figure
 
 
@@ -105,7 +108,7 @@ def radar(result: ForgettingMap) -> Figure:
             if found:
                 ends = [max(0.0, 100 * end) for end in (found.low, found.high)]
                 axes.plot([angle, angle], ends, color=colour, lw=3, alpha=0.3)
-        axes.set_xticks(angles, [_short(name, 16) for name, _ in rows], fontsize=8, color=INK)
+        axes.set_xticks(angles, [clean(name, 16) for name, _ in rows], fontsize=8, color=INK)
         axes.set_ylim(0, max(1.05 * top, 1.0))
         axes.set_rlabel_position(180 / len(rows))
         axes.tick_params(axis="y", labelsize=7)
@@ -139,7 +142,7 @@ def flow(result: ForgettingMap) -> Figure:
                     middle, place, f"{width:.0f}", ha="center", va="center", fontsize=7, color=ink
                 )
             start += width
-    axes.set_yticks(range(len(rows)), [_short(name) for name, _ in reversed(rows)])
+    axes.set_yticks(range(len(rows)), [clean(name, _LONGEST_NAME) for name, _ in reversed(rows)])
     axes.set_xlim(0, 100)
     axes.grid(visible=False)
     axes.set_xlabel("% of items (means over repeats)")
@@ -160,19 +163,6 @@ def _estimate(cell: Cell, transition: str, estimator: str | None) -> Any:
         raise ValueError(f"estimator {estimator!r}: known are {', '.join(ESTIMATORS)}")
     found = getattr(cell, transition)
     return found.get(estimator) if estimator else found.get(cell.headline) or found.raw
-
-
-def _estimators_of(rows: list[tuple[str, Cell]]) -> str:
-    used: set[Headline] = {cell.headline for _, cell in rows}
-    return " / ".join(sorted(used))
-
-
-def _short(name: str, most: int = _LONGEST_NAME) -> str:
-    return clean(name, most)
-
-
-def _title(result: ForgettingMap) -> str:
-    return f"{_short(result.before.name)} → {_short(result.after.name)}"
 
 
 def _legend(axes: Axes) -> None:

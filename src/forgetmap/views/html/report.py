@@ -30,12 +30,7 @@ TEXT_BYTES = 14_000_000
 """Room for the texts of changed items in a file, as they stand there: packed, in base64."""
 _PART = 256
 """Items whose texts are packed together: opening one item unpacks no more than these."""
-_SCRIPTS = tuple(
-    f"report/{name}.js"
-    for name in (
-        *("basics", "difference", "charts", "summary", "tasks", "sources", "items", "main"),
-    )
-)
+_PARTS = ("basics", "difference", "charts", "summary", "tasks", "sources", "items", "main")
 
 
 class Listing(NamedTuple):
@@ -102,7 +97,8 @@ def render(
 @cache
 def page(*, remote: bool) -> Page:
     """The shell of the report; `remote` lets it ask its own server."""
-    return Page("report.html", "report.css", _SCRIPTS, connect="'self'" if remote else "'none'")
+    scripts = tuple(f"report/{part}.js" for part in _PARTS)
+    return Page("report.html", "report.css", scripts, "'self'" if remote else "'none'")
 
 
 def _listing(store: ItemStore) -> Listing:

@@ -69,12 +69,9 @@ def _flat(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _spread(name: str, found: Estimate | None) -> dict[str, float | None]:
-    return {
-        name: found.value if found else None,
-        f"{name}_low": found.low if found else None,
-        f"{name}_high": found.high if found else None,
-    }
+def _spread(name: str, estimate: Estimate | None) -> dict[str, float | None]:
+    ends = {"": "value", "_low": "low", "_high": "high"}
+    return {f"{name}{tail}": getattr(estimate, end, None) for tail, end in ends.items()}
 
 
 def to_latex(result: ForgettingMap) -> str:
@@ -109,20 +106,15 @@ def _map_lines(result: ForgettingMap) -> list[str]:
     return [
         _line(
             name,
-            *(
-                (
-                    found.value,
-                    (found.high - found.low) / 2,
-                    side.ceiling,
-                )
-                for found, side in (
-                    (cell.forgot, cell.forgetting),
-                    (cell.gained, cell.backward_transfer),
-                )
-            ),
+            (cell.forgot.value, _half(cell.forgot), cell.forgetting.ceiling),
+            (cell.gained.value, _half(cell.gained), cell.backward_transfer.ceiling),
         )
         for name, cell in named
     ]
+
+
+def _half(estimate: Estimate) -> float:
+    return (estimate.high - estimate.low) / 2
 
 
 def _published_lines(rows: list[PublishedRow]) -> list[str]:
