@@ -373,6 +373,7 @@ def test_text_that_wants_to_be_more_stays_text(browser: Browser, tmp_path: Path)
         assert row["prompt_before"].startswith("'=cmd </script>") or not row["prompt_before"]
     assert found.page.evaluate("window.pwned") is None
     assert found.count("img, #item-detail a, #item-detail b, iframe") == 0
+    found.assert_only_our_scripts()
     found.assert_quiet(path.as_uri())
 
 

@@ -1,7 +1,7 @@
 """The report over a local server, for logs that do not fit in a file.
 
-Only who knows the token gets in: it stands in the address that is printed, and is then kept in a
-cookie. The server reads what it was given and nothing else; there is no path in any request.
+A request needs the token, which is part of the printed address and is then kept in a cookie. The
+server reads what it was given and nothing else; no request names a path.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def serve(
     """
     listening = _listen(host, port)
     with listening, tempfile.TemporaryDirectory(prefix="forgetmap-") as folder:
-        comparisons = [open_saved(found) for found in _folders(paths, folder, comparing)]
+        comparisons = [open_saved(saved) for saved in _folders(paths, folder, comparing)]
         token = secrets.token_urlsafe(24)
         app = make_app(comparisons, host=host, token=token)
         number = listening.getsockname()[1]
@@ -124,11 +124,11 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _folders(paths: Sequence[str | Path], spare: str, comparing: dict[str, Any]) -> Sequence[Path]:
     """Saved comparisons at the paths; two logs are compared into the spare folder first."""
-    found = {str(path): find_saved(path) for path in paths}
-    if not any(found.values()) and len(paths) == 2:
+    saved = {str(path): find_saved(path) for path in paths}
+    if not any(saved.values()) and len(paths) == 2:
         save_comparison(compare_logs(*paths, causes=True, **comparing), spare)
         return find_saved(spare)
-    for path, folders in found.items():
+    for path, folders in saved.items():
         if not folders:
             raise InputError(
                 f"{path}: holds no saved comparison; give folders written by forgetmap compare "
@@ -139,7 +139,7 @@ def _folders(paths: Sequence[str | Path], spare: str, comparing: dict[str, Any])
             f"{', '.join(given)}: for comparing two logs; a saved comparison keeps what it was "
             "made with"
         )
-    return [folder for folders in found.values() for folder in folders]
+    return [folder for folders in saved.values() for folder in folders]
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -160,20 +160,19 @@ def make_app(comparisons: Sequence[SavedComparison], *, host: str, token: str) -
         return _html(_INDEX, _INDEX.render(comparisons=comparisons, sentence=verdict_sentence))
 
     def page(request: Request) -> Response:
-        found = chosen(request)
-        text = render(found.result, found.store, remote=True, index=len(comparisons) > 1)
+        saved = chosen(request)
+        text = render(saved.result, saved.store, remote=True, index=len(comparisons) > 1)
         return _html(report_page(remote=True), text)
 
     def items(request: Request) -> Response:
-        found = chosen(request).store.page(_filter(request), _start(request))
-        return _json(asdict(found))
+        return _json(asdict(chosen(request).store.page(_filter(request), _start(request))))
 
     def item(request: Request) -> Response:
         asked = request.query_params
-        found = chosen(request).store.find(asked.get("task", ""), asked.get("item", ""))
-        if found is None:
+        record = chosen(request).store.find(asked.get("task", ""), asked.get("item", ""))
+        if record is None:
             raise HTTPException(404)
-        return _json(found)
+        return _json(record)
 
     def table(request: Request) -> Response:
         lines = _csv_lines(chosen(request), _filter(request))
@@ -191,8 +190,8 @@ def make_app(comparisons: Sequence[SavedComparison], *, host: str, token: str) -
 
 
 def _damaged(_request: Request, error: Exception) -> Response:
-    """What was fine at the start and is not now: a file that was cut or replaced meanwhile."""
-    return _told(500, str(error))
+    """Answer for a file that was cut or replaced after the start."""
+    return _plain(500, str(error))
 
 
 def _filter(request: Request) -> Filter:
@@ -218,11 +217,11 @@ def _json(content: object) -> Response:
     return Response(orjson.dumps(content), media_type="application/json")
 
 
-def _csv_lines(found: SavedComparison, wanted: Filter) -> Iterator[str]:
+def _csv_lines(saved: SavedComparison, wanted: Filter) -> Iterator[str]:
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(COLUMNS.names)
-    for batch in found.store.table(wanted):
+    for batch in saved.store.table(wanted):
         for record in batch.to_pylist():
             writer.writerow([spreadsheet_safe(value) for value in record.values()])
         yield out.getvalue()
@@ -259,37 +258,37 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         if scope["method"] not in ("GET", "HEAD"):
-            return _told(405, "this server is for reading")
+            return _plain(405, "this server is for reading")
         if not _is_this_machine(headers.get("host", ""), self.host):
-            return _told(421, "unknown host name; use the address that forgetmap printed")
+            return _plain(421, "unknown host name; use the address that forgetmap printed")
         asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         cookie = f"forgetmap-{scope['server'][1]}"
         if given := dict(asked).get("token"):
             if not self._knows(given):
-                return _told(403, "wrong token; use the address that forgetmap printed")
+                return _plain(403, "wrong token; use the address that forgetmap printed")
             rest = urlencode([(name, value) for name, value in asked if name != "token"])
             path = "/" + scope["path"].lstrip("/")  # two slashes would lead to another machine
             answer = RedirectResponse(path + ("?" + rest if rest else ""), 303)
             answer.set_cookie(cookie, self.token, httponly=True, samesite="strict")
             return answer
         if not self._knows(_cookie(headers.get("cookie", ""), cookie)):
-            return _told(403, "no token; use the address that forgetmap printed")
+            return _plain(403, "no token; use the address that forgetmap printed")
         return None
 
     def _knows(self, given: str) -> bool:
         return secrets.compare_digest(given.encode(), self.token.encode())
 
 
-def _told(status: int, text: str) -> Response:
+def _plain(status: int, text: str) -> Response:
     return Response(f"{text}\n", status, media_type="text/plain")
 
 
 def _cookie(header: str, name: str) -> str:
     try:
-        found = SimpleCookie(header).get(name)
+        cookie = SimpleCookie(header).get(name)
     except CookieError:
         return ""
-    return found.value if found else ""
+    return cookie.value if cookie else ""
 
 
 def _is_this_machine(header: str, host: str) -> bool:

@@ -51,17 +51,16 @@ def forest(result: ForgettingMap, estimator: str | None = None) -> Figure:
     figure, axes = plt.subplots(figsize=(6.3, 1.1 + 0.42 * len(rows)))
     for place, (name, cell) in enumerate(reversed(rows)):
         for (transition, _, colour), offset in zip(_TRANSITIONS, (0.14, -0.14), strict=True):
-            found = _estimate(cell, transition, estimator)
-            if found is None:
-                axes.text(0, place + offset, " not defined", color=SOFT, va="center", fontsize=7)
+            share = _estimate(cell, transition, estimator)
+            y = place + offset
+            if share is None:
+                axes.text(0, y, " not defined", color=SOFT, va="center", fontsize=7)
                 continue
-            axes.plot(
-                [100 * found.low, 100 * found.high], [place + offset] * 2, color=colour, lw=1.6
-            )
+            axes.plot([100 * share.low, 100 * share.high], [y, y], color=colour, lw=1.6)
             sure = transition == "forgetting" and cell.verdict.forgetting == "forgot"
             axes.plot(
-                100 * found.value,
-                place + offset,
+                100 * share.value,
+                y,
                 marker="D" if name == "Total" else "o",
                 color=colour,
                 mfc=colour if sure or transition != "forgetting" else "white",
@@ -99,14 +98,14 @@ def radar(result: ForgettingMap) -> Figure:
     figure, panels = plt.subplots(1, 2, figsize=(8.4, 4.4), subplot_kw={"projection": "polar"})
     for axes, (transition, label, colour) in zip(panels, _TRANSITIONS, strict=True):
         shown = [
-            math.nan if found is None else max(0.0, 100 * found.value)
-            for found in values[transition]
+            math.nan if estimate is None else max(0.0, 100 * estimate.value)
+            for estimate in values[transition]
         ]
-        top = max((100 * found.high for found in values[transition] if found), default=0.0)
+        top = max((100 * estimate.high for estimate in values[transition] if estimate), default=0.0)
         axes.plot([*angles, angles[0]], [*shown, shown[0]], color=colour, lw=1.6, marker="o", ms=3)
-        for angle, found in zip(angles, values[transition], strict=True):
-            if found:
-                ends = [max(0.0, 100 * end) for end in (found.low, found.high)]
+        for angle, estimate in zip(angles, values[transition], strict=True):
+            if estimate:
+                ends = [max(0.0, 100 * end) for end in (estimate.low, estimate.high)]
                 axes.plot([angle, angle], ends, color=colour, lw=3, alpha=0.3)
         axes.set_xticks(angles, [clean(name, 16) for name, _ in rows], fontsize=8, color=INK)
         axes.set_ylim(0, max(1.05 * top, 1.0))
@@ -161,8 +160,8 @@ def _rows(result: ForgettingMap) -> list[tuple[str, Cell]]:
 def _estimate(cell: Cell, transition: str, estimator: str | None) -> Any:
     if estimator is not None and estimator not in ESTIMATORS:
         raise ValueError(f"estimator {estimator!r}: known are {', '.join(ESTIMATORS)}")
-    found = getattr(cell, transition)
-    return found.get(estimator) if estimator else found.get(cell.headline) or found.raw
+    side = getattr(cell, transition)
+    return side.get(estimator) if estimator else side.get(cell.headline) or side.raw
 
 
 def _legend(axes: Axes) -> None:

@@ -1,7 +1,6 @@
-"""One page with everything in it: the map, the items, the charts' library, style and script.
+"""The report: one page with the map, the items and everything that shows them.
 
-The same page stands in a file, with the items inside, and behind `forgetmap serve`, which it then
-asks for them.
+In a file the page holds the items. Behind `forgetmap serve` it asks the server for them.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 MOST_ITEMS = 100_000
 """Items listed in a file; `forgetmap serve` lists all."""
 TEXT_BYTES = 14_000_000
-"""Room for the texts of changed items in a file, as they stand there: packed, in base64."""
+"""Room for the texts of changed items in a file, packed and in base64."""
 _PART = 256
 """Items whose texts are packed together: opening one item unpacks no more than these."""
 _PARTS = ("basics", "difference", "charts", "summary", "tasks", "sources", "items", "main")

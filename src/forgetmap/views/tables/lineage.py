@@ -45,13 +45,13 @@ def _cells(result: Lineage) -> Iterator[Iterable[Any]]:
         *("accuracy_before", "accuracy_after", "headline", *estimates, "raw_lost", "raw_gained"),
         *("p_adjusted", "forgetting", "net"),
     )
-    for found in result.comparisons:
-        whole = found.map
+    for step in result.comparisons:
+        whole = step.map
         levels = {"total": {"all items": whole.total}, "category": whole.categories}
         for level, cells in (levels | {"task": whole.tasks}).items():
             for name, cell in cells.items():
                 yield (
-                    *(found.before, found.after, int(found.edge), int(found.against_root)),
+                    *(step.before, step.after, int(step.edge), int(step.against_root)),
                     *(level, name, cell.n, cell.accuracy_before, cell.accuracy_after),
                     cell.headline,
                     *(getattr(e, end) for e in (cell.forgot, cell.gained)
@@ -68,12 +68,12 @@ def _life_lines(builder: Builder) -> Iterator[Iterable[Any]]:
     )
     for path, lives in builder.lives.items():
         for item in np.flatnonzero(lives.present).tolist():
-            found = builder.traced(path, item)
+            traced = builder.traced(path, item)
             yield (
-                *(path[-1], item, builder.group_name(item), found.task, found.item),
-                *(found.item_ref, lives.kind_of(item), " ".join(found.states)),
-                *(found.first_learned, found.first_lost),
-                *(found.times_forgotten, found.times_flipped),
+                *(path[-1], item, builder.group_name(item), traced.task, traced.item),
+                *(traced.item_ref, lives.kind_of(item), " ".join(traced.states)),
+                *(traced.first_learned, traced.first_lost),
+                *(traced.times_forgotten, traced.times_flipped),
             )
 
 
@@ -81,10 +81,10 @@ def _flips(builder: Builder) -> Iterator[Iterable[Any]]:
     yield ("before", "after", *_NAMED, "transition", "share_before", "share_after")
     outcomes = builder.outcomes
     for before, after in builder.pipeline.edges:
-        one, other = outcomes.index(before), outcomes.index(after)
-        runs = outcomes.runs[[one, other]]
+        pair = [outcomes.index(before), outcomes.index(after)]
+        runs = outcomes.runs[pair]
         with np.errstate(invalid="ignore"):
-            shares = np.where(runs > 0, outcomes.right[[one, other]] / runs, np.nan)
+            shares = np.where(runs > 0, outcomes.right[pair] / runs, np.nan)
         changed = np.flatnonzero((runs > 0).all(axis=0) & (shares[0] != shares[1]))
         for item, was, now in zip(changed.tolist(), *shares[:, changed].tolist(), strict=True):
             yield (

@@ -108,9 +108,9 @@ def _trust(result: ForgettingMap) -> list[str]:
     lines.append(f"smallest net change this could have shown: {percent(cell.mde)}")
     lines += _why(cell)
     lines += [
-        f"confound: {clean(found.setting)} differs: {_setting(found.before)} / "
-        f"{_setting(found.after)}"
-        for found in result.confounds
+        f"confound: {clean(confound.setting)} differs: {_setting(confound.before)} / "
+        f"{_setting(confound.after)}"
+        for confound in result.confounds
     ]
     return lines
 

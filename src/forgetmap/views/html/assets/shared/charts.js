@@ -203,7 +203,8 @@ function graphChart(id, said, { nodes, edges }) {
     // A long edge runs in a lane without boxes, else between two lanes.
     const lane = [to[1], from[1]].find((one) => isFree(one, from, to)) ?? from[1] + 0.5;
     const [left, right] = [place(from)[0] + BOX.width, place(to)[0]];
-    const [start, run, end] = [from[1], lane, to[1]].map((one) => place([0, one])[1] + BOX.height / 2);
+    const middleOf = (one) => place([0, one])[1] + BOX.height / 2;
+    const [start, run, end] = [from[1], lane, to[1]].map(middleOf);
     const gap = STEP.x - BOX.width;
     const bend = (x, y0, y1) => `C${x + gap / 2},${y0} ${x + gap / 2},${y1} ${x + gap},${y1}`;
     const isLong = to[0] - from[0] > 1;
