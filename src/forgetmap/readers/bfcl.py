@@ -7,17 +7,15 @@ file says which items there are, so both are read, and their counts must agree.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files, head
 from forgetmap.base.values import file_name, optional_text
 from forgetmap.readers.framework import ReadOptions, json_lines, malformed, note_settings
 from forgetmap.samples.table import Meta, Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _HEAD = re.compile(rb'\{[^{}]*"accuracy"[^{}]*"total_count"')
 _NAME = re.compile(r"(?:(BFCL_v\d+)_|gorilla_openfunctions_v1_test_)?(.+)_score\.json$")

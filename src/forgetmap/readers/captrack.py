@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -27,9 +28,6 @@ from forgetmap.readers.framework import ReadOptions, as_object, malformed
 from forgetmap.readers.table import NAMES, parquet_records, table_records
 from forgetmap.samples.identity import content_hash, wording_hash
 from forgetmap.samples.table import Meta, Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".parquet", ".pq")
 ANSWER = "outputs"

@@ -7,7 +7,9 @@ file: items are known by their task id, and `hash` tells which test set they wer
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files, head
@@ -20,10 +22,6 @@ from forgetmap.readers.framework import (
     note_settings,
 )
 from forgetmap.samples.table import Meta, Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _SUFFIX = "eval_results.json"
 _STATUSES = {

@@ -5,16 +5,12 @@ The manifest is written last: a folder without one holds a run that has not fini
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from forgetmap.base.errors import InputError
 from forgetmap.readers import parquet
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from forgetmap.readers.framework import ReadOptions
-    from forgetmap.samples.table import Samples
+from forgetmap.readers.framework import ReadOptions
+from forgetmap.samples.table import Samples
 
 _ANSWERS, _SAMPLES, _MANIFEST = "answers.jsonl", "samples.parquet", "manifest.json"
 

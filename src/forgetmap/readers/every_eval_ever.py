@@ -13,9 +13,10 @@ import re
 import time
 import uuid
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -26,9 +27,6 @@ from forgetmap.base.values import file_name, number, optional_text
 from forgetmap.readers.framework import ReadOptions, json_lines, malformed, note_settings
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import STATUSES, THRESHOLD, Meta, Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SCHEMA_VERSION = "0.3.0"
 """What is written, and the newest minor version known."""

@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import lines
 from forgetmap.base.json import parse_json, read_json
 from forgetmap.base.values import file_name
 from forgetmap.base.words import brief
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator
-
-    from forgetmap.samples.table import Meta, Samples
+from forgetmap.samples.table import Meta, Samples
 
 
 @dataclass(frozen=True)

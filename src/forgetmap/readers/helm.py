@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files
@@ -29,10 +31,6 @@ from forgetmap.readers.framework import (
 )
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 STATS, STATE, SPEC = "per_instance_stats.json", "scenario_state.json", "run_spec.json"
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files, head
@@ -16,10 +18,6 @@ from forgetmap.readers.framework import ReadOptions, Run, note_settings, number_
 from forgetmap.readers.inspect_archive import naming, read_header, read_samples
 from forgetmap.samples.identity import content_hash, wording_hash
 from forgetmap.samples.table import Meta, Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 LOG_VERSION = 2
 _MOST_EPOCHS = 10_000

@@ -15,18 +15,16 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import open_binary
 from forgetmap.base.json import parse_json, read_json
 from forgetmap.base.values import file_name
 from forgetmap.readers.framework import ReadOptions, as_object, malformed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 MAX_ENTRIES = 2_000_000
 MAX_ENTRY_BYTES = 256 * 2**20

@@ -8,7 +8,9 @@ touched when text was asked for.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,10 +31,6 @@ from forgetmap.readers.framework import (
 )
 from forgetmap.samples.identity import content_hash, wording_hash
 from forgetmap.samples.table import SCHEMA, Meta, Samples, complete
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _FILES = "details_*.parquet"
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,10 +35,6 @@ from forgetmap.readers.framework import (
 )
 from forgetmap.samples.identity import content_hash, wording_hash
 from forgetmap.samples.table import BATCH_ROWS, SCHEMA, TEXT_COLUMNS, Meta, Samples, complete
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 _FIELDS = {
     *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),

@@ -7,7 +7,9 @@ index. A problem that could not be run has the reward 0 in the file; here it has
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from forgetmap.base.files import find_files, head
 from forgetmap.base.values import file_name, number, optional_text
@@ -20,10 +22,6 @@ from forgetmap.readers.framework import (
     note_settings,
 )
 from forgetmap.samples.table import Meta, Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _HEAD = re.compile(rb'\{\s*"run_id"\s*:\s*"eval-')
 _GENERATION = ("temperature", "max_tokens", "top_p", "seed")

@@ -7,8 +7,10 @@ A sample has several events: what was asked and sampled, whether it matched, fur
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from forgetmap.base.files import find_files, head
 from forgetmap.base.values import file_name, number
@@ -23,10 +25,6 @@ from forgetmap.readers.framework import (
 )
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _HEAD = re.compile(rb'\{\s*"spec"\s*:\s*\{[^{}]*"(?:completion_fns|eval_name|base_eval)"')
 

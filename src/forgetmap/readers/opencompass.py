@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files, head
@@ -27,10 +29,6 @@ from forgetmap.readers.framework import (
 )
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CORRECT = ("correct", "is_correct", "cascade_correct")
 """Where the evaluators say whether an answer was right, in order of preference."""

@@ -7,17 +7,13 @@ in the footer, without a look at the rows.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from forgetmap.base.errors import InputError
+from forgetmap.readers.framework import ReadOptions
 from forgetmap.samples.table import SCHEMA, Samples, parquet_schema
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from forgetmap.readers.framework import ReadOptions
 
 _BOUNDS = {
     "score": (-sys.float_info.max, sys.float_info.max),

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import head
@@ -25,10 +27,6 @@ from forgetmap.readers.framework import (
 )
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _HEAD = re.compile(
     rb'\{\s*(?:"evalId"\s*:\s*(?:"[^"]*"|null)\s*,\s*)?'

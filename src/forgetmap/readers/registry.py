@@ -7,20 +7,17 @@ module, or any object, with the two functions of `forgetmap.readers.framework.Re
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import brief
 from forgetmap.readers.framework import Reader, ReadOptions
 from forgetmap.samples.table import Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Fit(NamedTuple):

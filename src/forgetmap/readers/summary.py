@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel
 
 from forgetmap.base.database import connect, query
+from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
-
-if TYPE_CHECKING:
-    from forgetmap.readers.framework import ReadOptions
 
 _COLUMNS = ("model", "task", "metric", "item", "item_ref", "repeat", "score", "k", "status")
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,10 +23,6 @@ from forgetmap.base.words import brief
 from forgetmap.readers.framework import ReadOptions, json_lines, malformed
 from forgetmap.samples.identity import content_hash, wording_hash
 from forgetmap.samples.table import Meta, Samples, parquet_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 

@@ -7,7 +7,9 @@ rollout that broke off with an error has the reward 0 in the file; here it has n
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from forgetmap.base.files import find_files
 from forgetmap.base.json import first_record
@@ -23,10 +25,6 @@ from forgetmap.readers.framework import (
 )
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 def sniff(path: Path) -> bool:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from forgetmap.base.model import Frozen
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from forgetmap.samples.table import Samples
-
+from forgetmap.samples.table import Samples
 
 Identity = Literal["content", "index"]
 

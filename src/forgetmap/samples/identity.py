@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 import orjson
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def content_hash(*parts: object) -> int:

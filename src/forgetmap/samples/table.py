@@ -7,11 +7,12 @@ two logs can be paired whatever order or numbering their harness used.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute
@@ -20,9 +21,6 @@ import pyarrow.parquet as pq
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import replacing, temporary_folder
 from forgetmap.base.values import storable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 SCHEMA_VERSION = 1
 THRESHOLD = 0.5

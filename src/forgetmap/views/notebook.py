@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from forgetmap.map.result import ForgettingMap
 from forgetmap.views.figures.style import LOST, SOFT, WON
 from forgetmap.views.html.shell import fill
-
-if TYPE_CHECKING:
-    from forgetmap.map.result import ForgettingMap
 
 _MOST_ROWS = 30
 

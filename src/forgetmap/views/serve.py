@@ -43,10 +43,10 @@ try:
 except ImportError as error:
     raise InputError("serving needs two more packages: pip install 'forgetmap[serve]'") from error
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
+if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 

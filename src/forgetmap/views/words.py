@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from forgetmap.base.words import percent
-from forgetmap.stats.estimate import interval
-
-if TYPE_CHECKING:
-    from forgetmap.stats.estimate import Estimate
+from forgetmap.stats.estimate import Estimate, interval
 
 
 def points(share: float, digits: int = 1) -> str:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forgetmap.base.words import clean
+from forgetmap.mitigate.merge.sweep import Point, Sweep
+from forgetmap.mitigate.merge.weight_drift import WeightDrift
 from forgetmap.views.figures.style import INK, KEPT, LOST, SOFT, WON
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from forgetmap.mitigate.merge.sweep import Point, Sweep
-    from forgetmap.mitigate.merge.weight_drift import WeightDrift
 
 
 def draw_drift(result: WeightDrift) -> Figure:

@@ -5,14 +5,10 @@ The page runs no script. Everything from a log is text.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from forgetmap.base.words import some
+from forgetmap.capabilities.drift_result import CapabilityDrift, Drift, MetricDrift
+from forgetmap.pairing.scores import ScorePairs
 from forgetmap.views.html.shell import Page, depth
-
-if TYPE_CHECKING:
-    from forgetmap.capabilities.drift_result import CapabilityDrift, Drift, MetricDrift
-    from forgetmap.pairing.scores import ScorePairs
 
 _PAGE = Page("drift.html", "drift.css")
 _SURE = 2

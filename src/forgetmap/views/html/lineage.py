@@ -6,23 +6,19 @@ a log is text.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from forgetmap.base.files import write_text
 from forgetmap.base.words import clean, percent
-from forgetmap.lineage.lives import KINDS, MEANINGS
+from forgetmap.lineage.build import Builder
+from forgetmap.lineage.lives import KINDS, MEANINGS, Lives
+from forgetmap.lineage.result import DoseCurve, LifeLines, Lineage, TrainingRun
 from forgetmap.views.html.shell import Page, series
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from forgetmap.lineage.build import Builder
-    from forgetmap.lineage.lives import Lives
-    from forgetmap.lineage.result import DoseCurve, LifeLines, Lineage, Run
 
 PER_LIST = 10
 """Items shown behind one cell of the heat map, one kind of life line, one merge."""
@@ -235,7 +231,7 @@ def _dose_chart(curve: DoseCurve) -> dict[str, Any]:
     )
 
 
-def _run_chart(run: Run) -> dict[str, Any]:
+def _run_chart(run: TrainingRun) -> dict[str, Any]:
     doses = [
         float(stage) if moment.dose is None else moment.dose
         for stage, moment in enumerate(run.moments, 1)
@@ -259,8 +255,8 @@ def _items(builder: Builder, lists: _Lists) -> Iterator[dict[str, Any]]:
     numbers = np.array(sorted(lists.shown), np.int64)
     if not len(numbers):
         return
-    engine = builder.outcomes.engine
-    names, texts = engine.item_names(numbers), engine.item_texts(numbers)
+    logs = builder.outcomes.logs
+    names, texts = logs.item_names(numbers), logs.item_texts(numbers)
     words = {"1": "known", "0": "not known", "?": "not scored"}
     for item in numbers.tolist():
         states = ["?" if state < 0 else str(state) for state in builder.states[:, item].tolist()]

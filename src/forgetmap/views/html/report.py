@@ -10,18 +10,16 @@ from functools import cache
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from forgetmap.base.files import write_text
+from forgetmap.map.comparison import Comparison
 from forgetmap.map.items import PAGE, ItemStore, write_items
+from forgetmap.map.result import ForgettingMap
 from forgetmap.views.html import report_words as words
 from forgetmap.views.html.shell import Page, embedded, packed
-
-if TYPE_CHECKING:
-    from forgetmap.map.comparison import Comparison
-    from forgetmap.map.result import ForgettingMap
 
 MOST_ITEMS = 100_000
 """Items listed in a file; `forgetmap serve` lists all."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forgetmap.base.words import percent
-from forgetmap.map.result import HEADLINE_MEANING
+from forgetmap.map.result import HEADLINE_MEANING, ForgettingMap
+from forgetmap.stats.estimate import Estimate
 from forgetmap.views.words import points
-
-if TYPE_CHECKING:
-    from forgetmap.map.result import ForgettingMap
-    from forgetmap.stats.estimate import Estimate
 
 
 class Explained(NamedTuple):

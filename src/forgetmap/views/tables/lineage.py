@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from forgetmap.base.files import make_folder, replacing
 from forgetmap.base.words import spreadsheet_safe
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from forgetmap.lineage.build import Builder
-    from forgetmap.lineage.result import Lineage
+from forgetmap.lineage.build import Builder
+from forgetmap.lineage.result import Lineage
 
 CELLS = "cells.csv"
 LIFE_LINES = "life-lines.csv"

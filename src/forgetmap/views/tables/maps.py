@@ -5,16 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from forgetmap.base.words import spreadsheet_safe
-from forgetmap.map.result import ESTIMATORS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from forgetmap.map.result import Cell, ForgettingMap, PublishedRow
-    from forgetmap.stats.estimate import Estimate
+from forgetmap.map.result import ESTIMATORS, Cell, ForgettingMap, PublishedRow
+from forgetmap.stats.estimate import Estimate
 
 
 def cells(result: ForgettingMap) -> Iterator[tuple[str, str, Cell]]:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
-from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from forgetmap.base.words import clean, percent, some
-from forgetmap.capabilities.drift_result import signed
-from forgetmap.views.terminal.console import make_table, say, say_notes, say_table, verdict_text
+from forgetmap.capabilities.drift_result import Aggregate, Drift, MetricDrift, MissingMetric, signed
+from forgetmap.capabilities.judge import Usage
+from forgetmap.capabilities.manifest import Manifest, Metric
+from forgetmap.capabilities.published import PublishedTable
+from forgetmap.capabilities.score import Gap, Scored
+from forgetmap.views.terminal.console import (
+    Row,
+    make_table,
+    say,
+    say_notes,
+    say_table,
+    verdict_text,
+)
 from forgetmap.views.words import p_value, points
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from rich.console import Console
-    from rich.table import Table
-
-    from forgetmap.capabilities.drift_result import Aggregate, Drift, MetricDrift, MissingMetric
-    from forgetmap.capabilities.judge import Usage
-    from forgetmap.capabilities.manifest import Manifest, Metric
-    from forgetmap.capabilities.published import PublishedTable
-    from forgetmap.capabilities.score import Gap, Scored
-    from forgetmap.views.terminal.console import Row
 
 _LEFT = {"verdict", "worst part", "metric", "scorer", "better", "role"}
 _EXPLAINED = (

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
 from forgetmap.base.words import clean, percent
+from forgetmap.lineage.result import DoseCurve, LifeLines, Lineage, Merge, Node, TrainingRun
+from forgetmap.map.result import Cell
 from forgetmap.stats.estimate import interval
 from forgetmap.views.terminal.console import make_table, say, say_notes, say_table
 from forgetmap.views.words import interval_or_dash, points, verdict_mark
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-    from forgetmap.lineage.result import DoseCurve, LifeLines, Lineage, Merge, Node, TrainingRun
-    from forgetmap.map.result import Cell
 
 _MOST_ROWS = 12
 _NAME = 30
@@ -159,7 +154,7 @@ def _dose_curve(curve: DoseCurve) -> Table:
     return make_table(("checkpoint", curve.number, "old kept %", "new gained %"), rows)
 
 
-def _run(run: Run) -> Table:
+def _run(run: TrainingRun) -> Table:
     rows = (
         (
             clean(moment.checkpoint, _NAME),
@@ -174,7 +169,7 @@ def _run(run: Run) -> Table:
     return make_table(names, rows)
 
 
-def _most_forgotten(run: Run) -> Table:
+def _most_forgotten(run: TrainingRun) -> Table:
     rows = []
     for item in run.most_forgotten[:_MOST_ROWS]:
         if item.times_forgotten < 2:

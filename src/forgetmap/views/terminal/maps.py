@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from forgetmap.base.words import clean, percent
-from forgetmap.map.result import HEADLINE_MEANING
+from forgetmap.gate.judgement import GateResult
+from forgetmap.map.result import HEADLINE_MEANING, Cell, Compat, ForgettingMap, Headline
+from forgetmap.readers.summary import LogSummary
 from forgetmap.views.terminal.console import (
+    Row,
     make_table,
     say,
     say_notes,
@@ -18,15 +22,8 @@ from forgetmap.views.terminal.console import (
 from forgetmap.views.words import p_value, points, short_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rich.console import Console
     from rich.table import Table
-
-    from forgetmap.gate.judgement import GateResult
-    from forgetmap.map.result import Cell, Compat, ForgettingMap, Headline
-    from forgetmap.readers.summary import LogSummary
-    from forgetmap.views.terminal.console import Row
 
 MOST_TASKS = 12
 """Tasks listed where categories give the overview; the files have all."""

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from forgetmap.base.words import clean, percent
 from forgetmap.map.result import HEADLINE_MEANING
+from forgetmap.mitigate.merge.sweep import Point, Sweep
 from forgetmap.stats.estimate import interval
-from forgetmap.views.terminal.console import make_table, say, say_table
+from forgetmap.views.terminal.console import Row, make_table, say, say_table
 from forgetmap.views.words import points, short_interval, verdict_mark
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from forgetmap.mitigate.merge.sweep import Point, Sweep
-    from forgetmap.views.terminal.console import Row
 
 
 def print_sweep(result: Sweep, out: Console) -> None:

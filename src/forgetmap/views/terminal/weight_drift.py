@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forgetmap.base.words import clean, percent
-from forgetmap.views.terminal.console import make_table, say, say_table
+from forgetmap.mitigate.merge.weight_drift import DriftSummary, WeightDrift
+from forgetmap.views.terminal.console import Row, make_table, say, say_table
 from forgetmap.views.words import points
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from forgetmap.mitigate.merge.weight_drift import DriftSummary, WeightDrift
-    from forgetmap.views.terminal.console import Row
 
 _COLUMNS = ("tensors", "moved", "moved %", "cosine", "rank", "stable", "intruders")
 
