@@ -1,7 +1,4 @@
-"""The command `advise`.
-
-Only typer is imported at the top; the command imports what it needs, so that `--help` is quick.
-"""
+"""`forgetmap advise`: what to try next, with the reason."""
 
 from __future__ import annotations
 

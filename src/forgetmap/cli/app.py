@@ -1,7 +1,4 @@
-"""The command line: arguments in, one library call, rendering out.
-
-Only typer is imported at the top; each command imports what it needs, so that `--help` is quick.
-"""
+"""The command line: all verbs in one application."""
 
 from __future__ import annotations
 

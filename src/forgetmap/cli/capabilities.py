@@ -1,7 +1,4 @@
-"""The commands on capabilities: `capabilities`, `score`, `drift`.
-
-Only typer is imported at the top; each command imports what it needs, so that `--help` is quick.
-"""
+"""`forgetmap capabilities`: which capabilities there are, by which metrics."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The commands `eval` and `fetch-model`.
-
-Only typer is imported at the top; each command imports what it needs, so that `--help` is quick.
-"""
+"""`forgetmap eval`: run a model over a suite of questions, or two and map them."""
 
 from __future__ import annotations
 

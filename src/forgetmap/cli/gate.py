@@ -1,7 +1,4 @@
-"""`forgetmap gate` and `forgetmap baseline`: arguments in, one library call, rendering out.
-
-Only typer is imported at the top, so that `--help` is quick.
-"""
+"""`forgetmap gate`: judge a map by a policy."""
 
 from __future__ import annotations
 

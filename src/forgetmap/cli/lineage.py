@@ -1,4 +1,4 @@
-"""The command `forgetmap lineage`: arguments in, one library call, rendering out."""
+"""`forgetmap lineage`: trace forgetting across a pipeline of checkpoints."""
 
 from __future__ import annotations
 

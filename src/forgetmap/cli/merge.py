@@ -1,7 +1,4 @@
-"""The command `merge`: arguments in, library calls, rendering out.
-
-Only typer is imported at the top; the command imports what it needs, so that `--help` is quick.
-"""
+"""`forgetmap merge`: merge two checkpoints, or find the merge that keeps the most."""
 
 from __future__ import annotations
 

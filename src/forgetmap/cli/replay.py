@@ -1,7 +1,4 @@
-"""The command `replay`.
-
-Only typer is imported at the top; the command imports what it needs, so that `--help` is quick.
-"""
+"""`forgetmap replay`: build a replay set for what was forgotten."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The command `forgetmap capabilities suite`.
-
-It stands outside the package `suite`, which is imported when it runs, so that `--help` is quick.
-"""
+"""`forgetmap capabilities suite`: write the open suite."""
 
 from __future__ import annotations
 

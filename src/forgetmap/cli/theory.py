@@ -1,4 +1,4 @@
-"""`forgetmap theory`: calculators on the command line. Only typer is imported at the top."""
+"""`forgetmap theory`: calculators that predict forgetting before you train."""
 
 from __future__ import annotations
 

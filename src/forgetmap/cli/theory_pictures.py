@@ -1,4 +1,4 @@
-"""The commands that make pictures: `forgetmap theory figures` and `forgetmap theory page`."""
+"""`forgetmap theory figures` and `forgetmap theory page`: the theory in pictures."""
 
 from __future__ import annotations
 
