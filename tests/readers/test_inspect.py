@@ -339,7 +339,7 @@ def test_a_value_that_is_no_number_is_unscored_and_told(tmp_path, value):
     scores = {row["item_ref"]: row["score"] for row in found.data.to_pylist()}
     assert scores == {"s1": None, "s2": 1.0, "s3": None}
     (warning,) = found.meta.warnings
-    assert "2 values of 'match' are no numbers" in warning
+    assert "2 values of 'match' are not numbers" in warning
 
 
 def test_lists_are_left_out_and_told(tmp_path):

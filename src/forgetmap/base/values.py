@@ -12,8 +12,10 @@ _WORDS = {
 _NOTHING = {"", "nan", "null", "none", "na", "n/a", "<na>"}
 
 
-def number(value: object) -> float | None:
+def number(value: object, name: str = "") -> float | None:
     """Read a score: a number, a truth value, or either as text; None where there is none.
+
+    What is not a number is a ValueError; `name` says what it should have been.
 
     Example:
         >>> [number(value) for value in (True, "0.5", "False", "nan", None)]
@@ -31,7 +33,7 @@ def number(value: object) -> float | None:
     except (ValueError, TypeError, OverflowError):
         score = math.inf
     if math.isinf(score):
-        raise ValueError(f"{value!r:.40} is not a number")
+        raise ValueError(f"{name} {value!r:.40} is not a number".lstrip())
     return None if math.isnan(score) else score
 
 

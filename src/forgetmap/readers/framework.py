@@ -154,10 +154,11 @@ def asked(prompt: Any) -> Any:
     """
     if not isinstance(prompt, list):
         return prompt
+    turns = (turn if isinstance(turn, str) else as_object(turn) for turn in prompt)
     return [
-        [turn.get("role"), turn.get("content")] if isinstance(turn, dict) else turn
-        for turn in prompt
-        if not isinstance(turn, dict) or turn.get("role") != "system"
+        turn if isinstance(turn, str) else [turn.get("role"), turn.get("content")]
+        for turn in turns
+        if isinstance(turn, str) or turn.get("role") != "system"
     ]
 
 
@@ -201,6 +202,16 @@ def note_settings(
         new = value if task is None else {task: value}
         old = known.get(name)
         known[name] = old | new if isinstance(old, dict) and isinstance(new, dict) else new
+
+
+def settings_text(values: Mapping[str, Any]) -> str:
+    """Settings as one text, in the order of their names.
+
+    Example:
+        >>> settings_text({"top_p": 1, "temperature": 0})
+        'temperature=0, top_p=1'
+    """
+    return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
 
 
 _STAMP = re.compile(r"_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.\w+$")

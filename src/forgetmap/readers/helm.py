@@ -187,8 +187,8 @@ def _scores(
 def _states(file: Path, method: str, how: ReadOptions) -> dict[_Key, dict[str, Any]]:
     """What was asked and answered; an instance asked once per option has several requests."""
     states: dict[_Key, dict[str, Any]] = {}
-    with malformed(file, what="not written by HELM"):
-        asked = as_object(read_json(file)).get("request_states")
+    content = read_json(file)
+    asked = content.get("request_states") if isinstance(content, dict) else None
     for index, entry in enumerate(_entries(asked, file, how)):
         with malformed(file, f" [{index}]"):
             instance = as_object(entry)["instance"]

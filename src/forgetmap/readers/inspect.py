@@ -14,7 +14,13 @@ from typing import Any, NamedTuple
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files, head
 from forgetmap.base.values import file_name, number, optional_text
-from forgetmap.readers.framework import ReadOptions, Run, note_settings, number_repeats
+from forgetmap.readers.framework import (
+    ReadOptions,
+    Run,
+    note_settings,
+    number_repeats,
+    settings_text,
+)
 from forgetmap.readers.inspect_archive import naming, read_header, read_samples
 from forgetmap.samples.identity import content_hash, wording_hash
 from forgetmap.samples.table import Meta, Samples
@@ -130,9 +136,10 @@ def _describe(file: Path) -> _Log:
 
 def _generation(spec: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
     """The generation settings that were set; those of the run go before those of the model."""
-    merged = {**(spec.get("model_generate_config") or {})}
-    merged |= {name: v for name, v in (plan.get("config") or {}).items() if v is not None}
-    return {name: value for name, value in merged.items() if value is not None}
+    configs = (spec.get("model_generate_config") or {}, plan.get("config") or {})
+    return {
+        name: value for config in configs for name, value in config.items() if value is not None
+    }
 
 
 def _settings(
@@ -155,24 +162,20 @@ def _settings(
     shots = [arguments.pop(name) for name in _SHOTS if name in arguments]
     return {
         "task version": spec.get("task_version"),
-        "generation": _listed(sent),
+        "generation": settings_text(sent),
         "limit": limits.get("limit"),
         "epochs": limits.get("epochs"),
         "few-shot examples": shots[0] if shots else None,
         "system prompt": config.get("system_message") or "\n".join(map(str, filter(None, system))),
-        "task arguments": _listed(arguments),
+        "task arguments": settings_text(arguments),
         "solver": " > ".join(_step(step) for step in steps),
     }
 
 
 def _step(step: dict[str, Any]) -> str:
     passed = step.get("params_passed") or {}
-    shown = "" if step.get("solver") == "system_message" else _listed(passed)
+    shown = "" if step.get("solver") == "system_message" else settings_text(passed)
     return f"{step.get('solver')}({shown})" if shown else str(step.get("solver"))
-
-
-def _listed(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
 
 
 def _rows(

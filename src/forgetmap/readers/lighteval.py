@@ -27,6 +27,7 @@ from forgetmap.readers.framework import (
     note_settings,
     number_repeats,
     option_probability,
+    settings_text,
     split_stamp,
 )
 from forgetmap.samples.identity import content_hash, wording_hash
@@ -98,7 +99,7 @@ def _read_results(path: Path, folder: str) -> tuple[str, Any, dict[str, Any]]:
         chosen = {name: v for name, v in (generation or {}).items() if v is not None}
         seed = optional_text(chosen.pop("seed", None))
         settings = {
-            "generation": ", ".join(f"{name}={value}" for name, value in sorted(chosen.items())),
+            "generation": settings_text(chosen),
             "dtype": general.get("model_dtype") or config.get("dtype"),
             "chat template": general.get("use_chat_template", config.get("override_chat_template")),
             "system prompt": general.get("system_prompt", config.get("system_prompt")),

@@ -266,26 +266,19 @@ def _scores(record: dict[str, Any], left_out: set[str]) -> dict[tuple[str, int],
         value = record.get(name)
         if name in per_repeat:
             for repeat, score in enumerate(per_repeat[name] or ()):
-                scores[metric, repeat] = _number(metric, score)
+                scores[metric, repeat] = number(score, metric)
         elif type(value) is float and math.isfinite(value):
             scores[metric, 0] = value
         elif isinstance(value, dict) or name == "bypass":
             left_out.add(name)
         elif not isinstance(value, list):
-            scores[metric, 0] = _number(metric, value)
+            scores[metric, 0] = number(value, metric)
         elif value and all(isinstance(part, bool) for part in value):
             # IFEval scores each instruction of an item; its share is a score of the item.
             scores[metric, 0] = sum(value) / len(value)
         else:  # ingredients of corpus statistics (F1, BLEU, perplexity)
             left_out.add(name)
     return scores
-
-
-def _number(metric: str, value: Any) -> float | None:
-    try:
-        return number(value)
-    except ValueError as error:
-        raise ValueError(f"{metric} {error}") from error
 
 
 def _short_hash(stored: Any) -> int | None:

@@ -216,7 +216,7 @@ def _predictions(files: list[Path], how: ReadOptions) -> list[dict[str, Any]]:
             for index in range(len(predictions)):
                 entry = predictions.get(str(index))
                 if not isinstance(entry, dict):
-                    raise InputError(f"{part}: lacks prediction {index} of {len(predictions)}")
+                    raise InputError(f"{part}: lacks the prediction {index} of {len(predictions)}")
                 asked.append(entry)
     return asked
 

@@ -1,7 +1,7 @@
 """forgetmap's own Parquet: Samples written by `forgetmap convert` or `Samples.write`.
 
-Rows are read when they are needed. That no value lies where none can be is told by the statistics
-in the footer, without a look at the rows.
+Rows are read when they are needed. The statistics in the footer say whether a value is out of its
+bounds, without a look at the rows.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ def read(path: Path, how: ReadOptions) -> Samples:  # noqa: ARG001 - every reade
     return samples
 
 
-def _impossible(name: str, found: pq.Statistics | None) -> str | None:
-    """Say what no Samples can hold; silent where the file keeps no statistics."""
-    if found is None:
+def _impossible(name: str, statistics: pq.Statistics | None) -> str | None:
+    """Say what is wrong with a column; None if nothing is, or if the file has no statistics."""
+    if statistics is None:
         return None
-    if name in _FILLED and found.has_null_count and found.null_count:
-        return f"lacks {found.null_count} values"
-    if name in _BOUNDS and found.num_values:
-        if not found.has_min_max:
+    if name in _FILLED and statistics.has_null_count and statistics.null_count:
+        return f"lacks {statistics.null_count} values"
+    if name in _BOUNDS and statistics.num_values:
+        if not statistics.has_min_max:
             return "holds nothing but NaN"
         low, high = _BOUNDS[name]
-        if not low <= found.min <= found.max <= high:
-            return f"holds values from {found.min:g} to {found.max:g}"
+        if not low <= statistics.min <= statistics.max <= high:
+            return f"holds values from {statistics.min:g} to {statistics.max:g}"
     return None

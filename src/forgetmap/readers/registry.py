@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import brief
@@ -87,7 +87,7 @@ def find_reader(path: Path) -> Fit:
     tried: list[str] = []
     problems: list[str] = []
     for reader in _readers(path, problems):
-        if reader.sniff(path):
+        if isinstance(reader, _PlugIn) or reader.sniff(path):  # a plug-in was asked already
             return Fit(reader, problems)
         tried.append(reader.__name__.rpartition(".")[2])
     broken = "".join(f"; {problem}" for problem in problems)
@@ -96,29 +96,21 @@ def find_reader(path: Path) -> Fit:
 
 def _readers(path: Path, problems: list[str]) -> Iterator[Reader]:
     """Own formats first: looking for the readers of other packages takes time."""
-    from forgetmap.readers import evaluation, parquet
-
-    yield from (parquet, evaluation)
+    yield from map(_own, ("parquet", "evaluation"))
     yield from _plugged_in(path, problems)
-    from forgetmap.readers import (
-        bfcl,
-        captrack,
-        evalplus,
-        every_eval_ever,
-        helm,
-        inspect,
-        lighteval,
-        lm_eval,
-        nemo,
-        openai_evals,
-        opencompass,
-        promptfoo,
-        table,
-        verifiers,
-    )
+    yield from map(_own, _HARNESSES)
 
-    yield from (lm_eval, lighteval, inspect, helm, opencompass, every_eval_ever)
-    yield from (promptfoo, evalplus, openai_evals, bfcl, verifiers, nemo, captrack, table)
+
+_HARNESSES = (
+    *("lm_eval", "lighteval", "inspect", "helm", "opencompass", "every_eval_ever", "promptfoo"),
+    *("evalplus", "openai_evals", "bfcl", "verifiers", "nemo", "captrack", "table"),
+)
+"""In the order they are asked; the last takes any table."""
+
+
+def _own(name: str) -> Reader:
+    """A reader of forgetmap, imported only when its turn comes."""
+    return cast("Reader", import_module(f"forgetmap.readers.{name}"))
 
 
 def _plugged_in(path: Path, problems: list[str]) -> Iterator[Reader]:

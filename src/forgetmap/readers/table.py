@@ -130,12 +130,12 @@ def _sample(
 ) -> dict[str, Any]:
     question, target = (_content(value.get(name)) for name in ("question", "target"))
     choices = _choices(value.get("choices"))
-    k = _number(value, "k")
+    k = number(value.get("k"), "k")
     if k is None and isinstance(choices, list):
         k = len(choices)
     if k is not None and not 0 <= k <= _INT32_MAX:
         raise ValueError(f"k {k:g} is not a number of options")
-    probability = _number(value, "gold_probability")
+    probability = number(value.get("gold_probability"), "gold_probability")
     if probability is not None and not 0 <= probability <= 1:
         raise ValueError(f"gold_probability {probability:g} is not between 0 and 1")
     has_content = question != ""
@@ -148,7 +148,7 @@ def _sample(
         "item_ref": str(value["id"]) if value.get("id") not in (None, "") else by_row,
         "repeat": _repeat(value.get("repeat"), repeats),
         "metric": str(value.get("metric") or "score"),
-        "score": _number(value, "score"),
+        "score": number(value.get("score"), "score"),
         "k": int(k) if k is not None and k > 1 else None,
         "gold_probability": probability,
         "cluster": None if value.get("cluster") in (None, "") else str(value["cluster"]),
@@ -163,13 +163,6 @@ def _sample(
             name: optional_text(value.get(name)) for name in ("target", "answer", "response")
         }
     return sample
-
-
-def _number(value: dict[str, Any], name: str) -> float | None:
-    try:
-        return number(value.get(name))
-    except ValueError as error:
-        raise ValueError(f"{name} {error}") from error
 
 
 def _content(value: Any) -> Any:

@@ -38,19 +38,19 @@ def find_confounds(
 ) -> list[Confound]:
     """List the settings in which two runs differ.
 
-    A setting kept per task is compared over the given tasks; tasks that differ in the same way are
-    told together.
+    A setting kept per task is compared over the given tasks; tasks that differ in the same way make
+    one confound.
 
     Example:
         >>> find_confounds({"few-shot": {"a": 0, "b": 0}}, {"few-shot": {"a": 5, "b": 5}}, ["a"])
         [Confound(setting='few-shot', before=0, after=5)]
     """
-    found = []
+    confounds = []
     for name in sorted(before.keys() | after.keys()):
         ours, theirs = before.get(name), after.get(name)
         if not isinstance(ours, dict) or not isinstance(theirs, dict):
             if ours != theirs:
-                found.append(Confound(setting=name, before=ours, after=theirs))
+                confounds.append(Confound(setting=name, before=ours, after=theirs))
             continue
         differing: dict[str, list[str]] = {}
         for task in tasks:
@@ -59,12 +59,12 @@ def find_confounds(
         for group in differing.values():
             everywhere = len(group) == len(tasks)
             where = "" if everywhere else f" ({', '.join(group[:3])}{', ...' * (len(group) > 3)})"
-            found.append(
+            confounds.append(
                 Confound(
                     setting=name + where, before=ours.get(group[0]), after=theirs.get(group[0])
                 )
             )
-    return found
+    return confounds
 
 
 def suspicions(before: Samples, after: Samples, *, flipped: bool = False) -> list[str]:

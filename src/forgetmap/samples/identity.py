@@ -51,9 +51,9 @@ def wording_hash(question: str, options: Sequence[str], answer: str) -> int:
     kept: list[str] = []
     lettered: list[str] = []
     for line in question.strip().splitlines():
-        found = _OPTION_LINE.match(line)
-        if found and found[1] == chr(ord("A") + len(lettered)):
-            lettered.append(found[2])
+        option = _OPTION_LINE.match(line)
+        if option and option[1] == chr(ord("A") + len(lettered)):
+            lettered.append(option[2])
         else:
             kept.append(line)
     if len(lettered) > 1:
@@ -67,8 +67,6 @@ def wording_hash(question: str, options: Sequence[str], answer: str) -> int:
 
 
 _OPTION_LINE = re.compile(r"^\s*\(?([A-Z])[.):]\s+(.+?)\s*$")
-
-
 _CUE = re.compile(r"^\s*(?:question|q)\s*:\s*|\s*\b(?:answer|a)\s*:\s*$", re.IGNORECASE)
 
 
