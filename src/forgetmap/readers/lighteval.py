@@ -23,6 +23,7 @@ from forgetmap.base.values import file_name, optional_text
 from forgetmap.readers.framework import (
     ReadOptions,
     Run,
+    as_object,
     malformed,
     note_settings,
     number_repeats,
@@ -93,7 +94,7 @@ def _describe(file: Path) -> tuple[Run, int | None, dict[str, Any]]:
 def _read_results(path: Path, folder: str) -> tuple[str, Any, dict[str, Any]]:
     """Read model, seed and settings; their place moved between releases."""
     with malformed(path, what="not a lighteval results file"):
-        general = read_json(path).get("config_general") or {}
+        general = as_object(read_json(path)).get("config_general") or {}
         config = general.get("model_config") or {}
         generation = general.get("generation_parameters") or config.get("generation_parameters")
         chosen = {name: v for name, v in (generation or {}).items() if v is not None}

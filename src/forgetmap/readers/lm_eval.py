@@ -26,6 +26,7 @@ from forgetmap.readers.framework import (
     REPEATS_PER_RUN,
     ReadOptions,
     Run,
+    as_object,
     json_lines,
     malformed,
     note_settings,
@@ -94,7 +95,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
 
 def _read_results(path: Path) -> _RunFile:
     with malformed(path, what="not an lm-eval results file"):
-        return _parse_results(read_json(path), path.parent.name)
+        return _parse_results(as_object(read_json(path)), path.parent.name)
 
 
 def _parse_results(results: dict[str, Any], folder: str) -> _RunFile:
