@@ -9,7 +9,6 @@ import pytest
 
 from forgetmap.base.files import MAX_LINE_BYTES
 from logs import (
-    AS_ROOT,
     NO_SCORE,
     NOISE,
     QUICK,
@@ -23,6 +22,7 @@ from logs import (
     lm_eval_record,
     refused_by_every_command,
     sparse,
+    without_override,
     write_csv,
     write_jsonl,
     write_lm_eval,
@@ -148,14 +148,14 @@ def test_a_folder_where_the_harness_has_a_file(work: Workplace, name: str) -> No
     refused_by_every_command(work, "run", ())
 
 
-@pytest.mark.skipif(AS_ROOT, reason="root may read everything")
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "samples_a.jsonl", "folder"])
 def test_unreadable_path(work: Workplace, name: str) -> None:
     path = work / name
     path.mkdir() if name == "folder" else path.write_text("question,correct\nq,1\n")
     path.chmod(0)
     try:
-        result = work.run("show", name)
+        with without_override():
+            result = work.run("show", name)
         assert_one_line(result.exit_code, result.stdout, result.stderr, (name, "cannot be read"), 2)
     finally:
         path.chmod(0o700)

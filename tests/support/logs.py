@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import csv
+import ctypes
 import io
 import json
 import os
 import random
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from typer.testing import CliRunner
 
 from forgetmap.cli.app import app
@@ -21,7 +24,7 @@ from forgetmap.map import comparison
 from forgetmap.map.result import ForgettingMap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from click.testing import Result
 
@@ -196,7 +199,26 @@ ALL_OUTPUTS = (
     *("--json", "map.json", "--csv", "map.csv", "--latex", "map.tex"),
     *("--flips", "flips.csv"),
 )
-AS_ROOT = os.geteuid() == 0
+
+
+@contextmanager
+def without_override() -> Iterator[None]:
+    """Permissions hold for root too: it gives up CAP_DAC_OVERRIDE and _READ_SEARCH for a while."""
+    if os.geteuid():
+        yield
+        return
+    if sys.platform != "linux":
+        pytest.skip("root may read and write everything here")
+    libc = ctypes.CDLL(None, use_errno=True)
+    version_and_process = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    usual = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; then the higher halves
+    libc.capget(version_and_process, usual)
+    fewer = (ctypes.c_uint32 * 6)(usual[0] & ~0b110, *usual[1:])
+    assert libc.capset(version_and_process, fewer) == 0, os.strerror(ctypes.get_errno())
+    try:
+        yield
+    finally:
+        libc.capset(version_and_process, usual)
 
 
 def details(number: int, **changed: object) -> dict:

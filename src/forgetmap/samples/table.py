@@ -337,6 +337,8 @@ def parquet_schema(path: Path) -> pa.Schema:
         return pq.read_schema(path)
     except UnicodeEncodeError as error:
         raise InputError(f"{path}: its name is not UTF-8; rename it") from error
+    except PermissionError as error:
+        raise InputError(f"{path}: cannot be read (Permission denied)") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = next(iter(str(error).splitlines()), "")
         raise InputError(f"{path}: is not a readable Parquet file ({reason})") from error
