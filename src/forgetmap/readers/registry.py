@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import brief
