@@ -93,7 +93,7 @@ def assert_pairs_are_true(log: Golden, found: list[tuple[Case, Samples]], good: 
     pairs = pair(*(Samples(pa.concat_tables(side), good.meta) for side in (damaged, partner)))
     listed = [row for batch in pairs.flips() for row in batch.to_pylist()]
     assert len(listed) == pairs.coverage.matched > 0
-    by_index = pairs.engine.by_index
+    by_index = pairs.source.by_index
     assert not by_index or pairs.coverage.identity == "index"
     for row in listed:
         if row["task"] not in by_index and row["prompt_before"] != row["prompt_after"]:
