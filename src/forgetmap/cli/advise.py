@@ -31,7 +31,7 @@ def advise(
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Say what to try next, with the reason, what to expect and what it rests on.
+    """Say what to try next: why, what to expect, and what the advice rests on.
 
     Examples:
 

@@ -55,7 +55,7 @@ def save(
     ],
     model: Annotated[str | None, typer.Option(metavar="NAME", help="Only this model.")] = None,
     text: Annotated[
-        bool, typer.Option("--text/--no-text", help="Keep prompts and answers, for causes.")
+        bool, typer.Option("--text/--no-text", help="Keep prompts and answers, which causes need.")
     ] = True,
     store: Store = _STORE,
     quiet: Quiet = False,
@@ -109,7 +109,7 @@ def compare_(
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Compare a log with a baseline, remember the result, and judge it where a policy is given."""
+    """Compare a log with a baseline, store the result, and judge it if you give a policy."""
     from forgetmap.base.errors import InputError
     from forgetmap.gate.baseline import compare_with_baseline
     from forgetmap.gate.policy import Policy

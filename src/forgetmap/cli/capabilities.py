@@ -10,7 +10,7 @@ from forgetmap.cli.options import Json, ManifestOption, check_outputs, clear_err
 def capabilities(
     context: typer.Context, manifest: ManifestOption = "captrack", json: Json = None
 ) -> None:
-    """List capabilities and the metrics by which they are seen.
+    """List the capabilities and the metrics that measure them.
 
     Examples:
 

@@ -39,7 +39,7 @@ def compare(
         typer.Option(metavar="NAME", help="Model to take from a log that holds several."),
     ] = None,
     after_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Likewise, after.")
+        str | None, typer.Option(metavar="NAME", help="The same for the log after.")
     ] = None,
     task_map: Annotated[
         str | None,
@@ -60,7 +60,7 @@ def compare(
         str,
         typer.Option(
             metavar="duckdb|spark",
-            help="What pairs the items; spark reads Samples Parquet from wherever Spark can.",
+            help="What pairs the items. spark reads Samples Parquet wherever Spark can.",
         ),
     ] = "duckdb",
     column: Column = None,
@@ -68,8 +68,8 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="LIMIT|FILE",
-            help="Exit with code 1 if surely broken: max-forgetting=0.03, max-drop=0.02, or a "
-            "policy file (see forgetmap gate).",
+            help="Exit with code 1 if the limit is surely broken: max-forgetting=0.03, "
+            "max-drop=0.02, or a policy file (see forgetmap gate).",
         ),
     ] = None,
     compat: Annotated[
@@ -77,7 +77,8 @@ def compare(
         typer.Option(metavar="PROTOCOL", help="post-forget: add the published pipeline's table."),
     ] = None,
     causes: Annotated[
-        bool, typer.Option("--causes", help="Say why items were lost; reads the answers' text.")
+        bool,
+        typer.Option("--causes", help="Say why items were lost. Reads the answers."),
     ] = False,
     json: Json = None,
     csv: Annotated[
@@ -100,7 +101,7 @@ def compare(
     save: Annotated[
         Path | None,
         typer.Option(
-            readable=False, metavar="FOLDER", help="Keep the comparison for forgetmap serve."
+            readable=False, metavar="FOLDER", help="Save the comparison for forgetmap serve."
         ),
     ] = None,
     figures: Annotated[
@@ -117,7 +118,7 @@ def compare(
 
     Reads what the evaluation harness wrote (lm-eval, lighteval, Inspect, HELM, OpenCompass and
     more), forgetmap's own Parquet, and any CSV, JSONL or Parquet table. Exit codes: 0 fine,
-    1 a gate is broken, 2 bad input, 3 no honest answer possible.
+    1 a gate is broken, 2 bad input, 3 no honest answer is possible.
 
     Examples:
 

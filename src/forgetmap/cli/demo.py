@@ -18,7 +18,7 @@ def demo(
         Path, typer.Option(readable=False, metavar="FOLDER", help="Where to put the results.")
     ] = Path("forgetmap-demo"),
 ) -> None:
-    """Map forgetting in the bundled example: a real small model, fine-tuned and mended."""
+    """Map forgetting in the bundled example: a small real model, fine-tuned in several ways."""
     from forgetmap.api import demo as run
     from forgetmap.api import lineage as trace
     from forgetmap.base.files import make_folder

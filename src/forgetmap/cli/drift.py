@@ -36,7 +36,7 @@ def drift(
         typer.Option(metavar="NAME", help="Model to take from a file that holds several."),
     ] = None,
     after_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Likewise, after.")
+        str | None, typer.Option(metavar="NAME", help="The same for the log after.")
     ] = None,
     manifest: ManifestOption = "captrack",
     margin: Annotated[
@@ -70,7 +70,7 @@ def drift(
 ) -> None:
     """Compare two models by capability: what changed, how sure that is, and whether it matters.
 
-    Exit codes: 0 fine, 2 bad input, 3 no honest answer possible.
+    Exit codes: 0 fine, 2 bad input, 3 no honest answer is possible.
 
     Examples:
 

@@ -64,17 +64,18 @@ def evaluate(
         bool,
         typer.Option(
             "--letters/--likelihood",
-            help="Have the letter of an option written, or score each option's likelihood.",
+            help="Let the model write the letter of an option, or score each option's likelihood.",
         ),
     ] = False,
     max_tokens: Annotated[
-        int | None, typer.Option(metavar="N", help="Longest answer; by default as the task says.")
+        int | None, typer.Option(metavar="N", help="Longest answer. By default each task decides.")
     ] = None,
     temperature: Annotated[
-        float, typer.Option(help="0 takes the likeliest token; above, answers are drawn.")
+        float,
+        typer.Option(help="0 takes the likeliest token; above 0, answers are drawn."),
     ] = 0.0,
     repeats: Annotated[
-        int, typer.Option(help="Draw each written answer so often, for the noise floor.")
+        int, typer.Option(help="How often to draw each written answer, for the noise floor.")
     ] = 1,
     seed: Seed = 0,
     dtype: Dtype = "float32",
@@ -84,7 +85,8 @@ def evaluate(
         str, typer.Option(metavar="local|ray", help="This process, or a Ray cluster.")
     ] = "local",
     address: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Of the Ray cluster; local starts one here.")
+        str,
+        typer.Option(metavar="ADDRESS", help="The Ray cluster's address; local starts one here."),
     ] = "local",
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Processes on the Ray cluster.")
@@ -92,10 +94,10 @@ def evaluate(
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run a model over a suite of questions, or two and map them; a stopped run goes on.
+    """Run one model over a suite of questions, or run two and map them. Stopped runs resume.
 
-    Answers to a suite of capabilities (open-suite, captrack) are kept for `forgetmap score`; of two
-    models the drift is shown instead of the map.
+    Answers to a suite of capabilities (open-suite, captrack) are kept for `forgetmap score`. For
+    two models you then see the drift instead of the map.
 
     Examples:
 

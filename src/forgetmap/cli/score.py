@@ -51,7 +51,7 @@ def score(
     ] = None,
     judge_failures: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="Judgements that may fail before the run stops."),
+        typer.Option(metavar="SHARE", help="Share of judgements that may fail."),
     ] = 0.01,
     rejudge: Annotated[
         int,

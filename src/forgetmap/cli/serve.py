@@ -28,7 +28,7 @@ def serve(
     port: Annotated[int, typer.Option(help="0 takes a free port.")] = 0,
     open_: Annotated[bool, typer.Option("--open", help="Open the browser.")] = False,
 ) -> None:
-    """Look at comparisons of any size in the browser, on this machine only.
+    """Look at comparisons of any size in the browser. Only this machine can open the page.
 
     Examples:
 

@@ -14,8 +14,8 @@ def suite(
     out: Annotated[
         Path, typer.Option(readable=False, metavar="FILE", help="JSON lines to write.")
     ] = Path("items.jsonl"),
-    seed: Annotated[int, typer.Option(help="Another seed draws other items.")] = 0,
-    per_capability: Annotated[int, typer.Option(help="Items of each capability at least.")] = 40,
+    seed: Annotated[int, typer.Option(help="Each seed draws other items.")] = 0,
+    per_capability: Annotated[int, typer.Option(help="Items of each capability, at least.")] = 40,
     quiet: Quiet = False,
 ) -> None:
     """Write the items of the open capability suite, for a model to answer.

@@ -40,20 +40,20 @@ Replay = Annotated[
 @app.command()
 def replay(
     old_mass: OldMass,
-    batch: Annotated[int, typer.Option(help="Samples of each batch.")],
+    batch: Annotated[int, typer.Option(help="Samples in each batch.")],
     risk: Annotated[
         float, typer.Option(metavar="SHARE", help="Accepted chance that any batch starves.")
     ] = 0.01,
-    batches: Annotated[int, typer.Option(help="Batches of the run.")] = 1,
+    batches: Annotated[int, typer.Option(help="Batches in the run.")] = 1,
     replay: Replay = 0.0,
     json: Json = None,
 ) -> None:
     """How much replay, or which batch, keeps an old behaviour.
 
     On-policy training with a batch that holds no old sample cannot keep the old behaviour in place.
-    This tells how likely that is, and which batch size or replay share makes it as rare as you ask,
-    with the range of the importance weights that keep the objective unchanged. For supervised
-    fine-tuning, where replay works differently, see `forgetmap theory mix`.
+    This command says how likely that is, and which batch size or replay share makes it as rare as
+    you ask, with the range of the importance weights that keep the objective unchanged. Replay
+    works differently in supervised fine-tuning: see `forgetmap theory mix`.
 
     Examples:
 
@@ -101,11 +101,12 @@ def forecast(
     replay: Replay = 0.0,
     json: Json = None,
 ) -> None:
-    """When fine-tuning will have lost an old behaviour.
+    """Forecast when fine-tuning will lose an old behaviour.
 
-    Tells the steps until the old mass falls below a level, from two measured checkpoints. They set
-    the speed of the clock; learning rate and model need not be known. Measure the old mass as
-    the share of responses that show the old behaviour, or with `forgetmap theory estimate`.
+    Computes the steps until the old mass falls below a level, from two measured checkpoints. The
+    two set the speed of the clock, so you need not know the learning rate or the model. Measure
+    the old mass as the share of responses that show the old behaviour, or with
+    `forgetmap theory estimate`.
 
     Examples:
 
@@ -131,7 +132,7 @@ def temperature(
         int, typer.Option(help="Times the reference is replaced by the trained policy.")
     ] = 1,
     temperature: Annotated[
-        float | None, typer.Option(help="Also tell how many syncs this temperature allows.")
+        float | None, typer.Option(help="Also say how many syncs this temperature allows.")
     ] = None,
     json: Json = None,
 ) -> None:

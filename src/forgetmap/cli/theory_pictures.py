@@ -18,7 +18,7 @@ def figures(
 ) -> None:
     """Draw every plot of the theory, as SVG and PNG.
 
-    Exact values stand beside bounds, and every panel says where its result comes from.
+    The figures show exact values and bounds. Every panel says where its result comes from.
 
     Example:
 
@@ -50,7 +50,7 @@ def page(
 ) -> None:
     """Write one interactive page: sliders, flows, fixed points, drift.
 
-    The file holds everything and asks no network; open it in any current browser.
+    The file needs nothing else, not even a network. Open it in any current browser.
 
     Example:
 
