@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from forgetmap import demo
 from forgetmap.api import lineage
+from forgetmap.base.words import WIDTH
 from forgetmap.cli.app import app
 from forgetmap.map.example import example_pipeline
 from forgetmap.views.terminal import maps as terminal
@@ -61,7 +62,7 @@ def _commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, 
 def picture() -> str:
     """The bundled example as `forgetmap demo` shows it, as SVG."""
     console = Console(
-        record=True, width=terminal.WIDTH, file=io.StringIO(), force_terminal=True, highlight=False
+        record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, highlight=False
     )
     console.print("[bold]$ forgetmap demo[/bold]\n")
     print_tree(lineage(example_pipeline()), console)
