@@ -60,8 +60,8 @@ def _conclusion(text: str) -> str:
 
 
 def _last_number(text: str) -> float | None:
-    found = _NUMBER.findall(text)
-    return _value(found[-1]) if found else None
+    numbers = _NUMBER.findall(text)
+    return _value(numbers[-1]) if numbers else None
 
 
 def _value(number: str) -> float:
@@ -69,7 +69,7 @@ def _value(number: str) -> float:
 
 
 def _says(text: str, words: str) -> bool:
-    for found in re.finditer(rf"(?<!\w){re.escape(words)}(?!\w)", text):
-        if not _DENIED.search(text[max(0, found.start() - 30) : found.start()]):
+    for match in re.finditer(rf"(?<!\w){re.escape(words)}(?!\w)", text):
+        if not _DENIED.search(text[max(0, match.start() - 30) : match.start()]):
             return True
     return not words.isascii() and words in text  # scripts that set no spaces between words

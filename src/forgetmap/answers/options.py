@@ -151,9 +151,9 @@ def extract(text: str, options: Options) -> str | None:
 
 
 def _letter_or_text(part: str, options: Options) -> str | None:
-    found = _LETTER_FIRST.match(part)
-    letter = (found[1] or found[2]).upper() if found else ""
-    is_pronoun = letter == "I" and re.match(r"\s[a-z]", part[found.end() :] if found else "")
+    match = _LETTER_FIRST.match(part)
+    letter = (match[1] or match[2]).upper() if match else ""
+    is_pronoun = letter == "I" and re.match(r"\s[a-z]", part[match.end() :] if match else "")
     if letter in options.by_letter and not is_pronoun:
         return letter
     return _named(part[:500], options)
@@ -175,22 +175,22 @@ def _whole(text: str, options: Options) -> str | None:
 
 def _only_letter(text: str, pattern: re.Pattern[str], options: Options) -> str | None:
     """The one letter that stands there; of several, the one of the last sentence that has any."""
-    found = _letters(text[-LOOK:], pattern, options)
-    if len(found) > 1:
+    letters = _letters(text[-LOOK:], pattern, options)
+    if len(letters) > 1:
         for sentence in reversed(sentences(text[-LOOK:])):
-            if found := _letters(sentence, pattern, options):
+            if letters := _letters(sentence, pattern, options):
                 break
-    return found.pop() if len(found) == 1 else None
+    return letters.pop() if len(letters) == 1 else None
 
 
 def _letters(text: str, pattern: re.Pattern[str], options: Options) -> set[str]:
-    found = {
+    letters = {
         match.group(match.lastindex or 0)
         for match in pattern.finditer(text)
         if not _denied(text, match.start(match.lastindex or 0))
         and not (pattern is _ALONE and _names_another(text, match.start()))
     }
-    return found & options.by_letter.keys()
+    return letters & options.by_letter.keys()
 
 
 def _names_another(text: str, at: int) -> bool:

@@ -99,14 +99,14 @@ def sentences(text: str) -> list[str]:
         >>> sentences("Dr. Who paid 3.5 pounds, e.g. for tea. Really? Yes!")
         ['Dr. Who paid 3.5 pounds, e.g. for tea.', 'Really?', 'Yes!']
     """
-    found, start = [], 0
+    parts, start = [], 0
     for end in _SENTENCE_END.finditer(text):
         if end.group().startswith(".") and _is_abbreviation(text, end.start(), end.end()):
             continue
-        found.append(text[start : end.end()].strip())
+        parts.append(text[start : end.end()].strip())
         start = end.end()
-    found.append(text[start:].strip())
-    return [one for one in found if _LETTER.search(one) and not _ENUMERATION.fullmatch(one)]
+    parts.append(text[start:].strip())
+    return [one for one in parts if _LETTER.search(one) and not _ENUMERATION.fullmatch(one)]
 
 
 def _is_abbreviation(text: str, dot: int, end: int) -> bool:
@@ -146,10 +146,10 @@ def tokens(text: str) -> list[str]:
         >>> tokens("The Answer: 1,234 cats in the U.S.")
         ['answer', '1234', 'cats', 'in', 'us']
     """
-    found = [word for word in words(fold(text)) if word not in _ARTICLES]
+    said = [word for word in words(fold(text)) if word not in _ARTICLES]
     if "," in text or "." in text:
-        found = [word.replace("," if word[0].isdigit() else ".", "") for word in found]
-    return found
+        said = [word.replace("," if word[0].isdigit() else ".", "") for word in said]
+    return said
 
 
 def normal(text: str) -> str:
@@ -197,7 +197,7 @@ def after_cues(text: str, cue: re.Pattern[str] = _CUE) -> list[str]:
         >>> after_cues("Let me see. Answer: no. Wait, the answer is **Rome**.")
         ['**Rome**.', 'no. Wait, the answer is **Rome**.']
     """
-    ends = [found.end() for found in cue.finditer(text)][-_MOST_CUES:]
+    ends = [match.end() for match in cue.finditer(text)][-_MOST_CUES:]
     rests = (_EMPHASIS_LEFT.sub("", text[end : end + 2000]) for end in reversed(ends))
     lines = (rest.strip().partition("\n")[0].strip() for rest in rests)
     return [line for line in lines if line]

@@ -38,8 +38,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
         "; did you mean 'forgetting'?"
     """
     names = list(known)
-    if found := difflib.get_close_matches(name, names, n=1, cutoff=0.4):
-        return f"; did you mean {found[0]!r}?"
+    if matches := difflib.get_close_matches(name, names, n=1, cutoff=0.4):
+        return f"; did you mean {matches[0]!r}?"
     return f"; known are {', '.join(names[:12])}{', ...' * (len(names) > 12)}"
 
 

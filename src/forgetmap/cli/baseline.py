@@ -77,17 +77,17 @@ def list_(store: Store = _STORE, json: Json = None) -> None:
     from forgetmap.gate.baseline import list_baselines
 
     with clear_errors():
-        found = list_baselines(store)
-        facts = [entry.model_dump() for entry in found]
+        baselines = list_baselines(store)
+        facts = [entry.model_dump() for entry in baselines]
         write_json(json, orjson.dumps(facts, option=orjson.OPT_INDENT_2).decode())
     if str(json) == "-":
         return
-    for kept in found:
+    for kept in baselines:
         _echo(
             f"{kept.name}: {kept.samples:,} samples of {kept.model} ({kept.harness}), "
             f"{kept.saved}, sha256 {kept.sha256[:12]}"
         )
-    if not found:
+    if not baselines:
         _echo(f"{store}: no baseline yet; make one with forgetmap baseline save NAME LOG")
 
 

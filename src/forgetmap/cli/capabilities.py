@@ -24,10 +24,10 @@ def capabilities(
 
     with clear_errors():
         check_outputs([json], [])
-        found = Manifest.load(manifest)
-        write_json(json, found.model_dump_json(indent=2))
+        chosen = Manifest.load(manifest)
+        write_json(json, chosen.model_dump_json(indent=2))
     if str(json) != "-":
         from forgetmap.views.terminal.console import open_console
         from forgetmap.views.terminal.drift import print_manifest
 
-        print_manifest(found, open_console())
+        print_manifest(chosen, open_console())

@@ -168,7 +168,7 @@ def compare(
         terminal.print_map(result, open_console(), gates)
     if judgement:
         show_judgement(judgement, quiet=quiet or str(json) == "-")
-    if not all(found.holds for found in gates):
+    if not all(gate_result.holds for gate_result in gates):
         raise typer.Exit(1)
     if judgement:
         raise typer.Exit(judgement.exit_code)

@@ -205,8 +205,8 @@ def _drift(manifest: str, out: Path, json: Path | None, quiet: bool) -> None:
 
 
 def _kept(done: Evaluation) -> str:
-    found = done.asked - done.evaluated
-    kept = f", {found:,} were finished already" if found else ""
+    finished = done.asked - done.evaluated
+    kept = f", {finished:,} were finished already" if finished else ""
     return f"{done.folder}: {done.evaluated:,} answers{kept}"
 
 

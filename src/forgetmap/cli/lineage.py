@@ -84,12 +84,12 @@ def lineage(
 
         if identity not in ("content", "index"):
             raise InputError(f"--identity {identity}: must be content or index")
-        found = from_run(pipeline) if run else Pipeline.load(pipeline)
-        logs = _logs(found)
+        stages = from_run(pipeline) if run else Pipeline.load(pipeline)
+        logs = _logs(stages)
         check_outputs([json, report], [pipeline, *logs])
         with progress(quiet, *logs) as tick:
             result = trace(
-                found,
+                stages,
                 task_map=task_map,
                 metric=metric,
                 threshold=threshold,
@@ -111,4 +111,4 @@ def lineage(
 
 def _logs(pipeline: Pipeline) -> list[Path]:
     """Every log once, for the progress bar and the check of the outputs."""
-    return list(dict.fromkeys(Path(found.log) for found in pipeline.checkpoints.values()))
+    return list(dict.fromkeys(Path(checkpoint.log) for checkpoint in pipeline.checkpoints.values()))

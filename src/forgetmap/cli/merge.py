@@ -154,17 +154,17 @@ def merge(
         if emit_yaml:
             _emit(emit_yaml, before, after, how, base)
         moved = _drift(before, after, quiet) if drift else None
-        found = merged = None
+        swept = merged = None
         if sweep is not None:
             asked = _asked(suite, tasks, limit, shots, chat, dtype, device)
             options = {"base": base, "new": new or (), "budget": choose, "keep": keep}
-            found = _sweep(before, after, out, sweep, asked, how, quiet, options)
+            swept = _sweep(before, after, out, sweep, asked, how, quiet, options)
         elif out:
             merged = _merge(before, after, out, how, base, quiet)
-        _draw(figures, found, moved)
-        write_json(json, _as_json(how, merged, found, moved))
+        _draw(figures, swept, moved)
+        write_json(json, _as_json(how, merged, swept, moved))
     if not quiet and str(json) != "-":
-        _show(merged, found, moved)
+        _show(merged, swept, moved)
 
 
 def _emit(path: Path, before: str, after: str, how: How, base: str | None) -> None:
@@ -248,7 +248,7 @@ def _sweep(
     return run(before, after, out, parse_weights(weights), asked, how=how, say=say, **options)
 
 
-def _draw(folder: Path | None, found: Sweep | None, moved: WeightDrift | None) -> None:
+def _draw(folder: Path | None, swept: Sweep | None, moved: WeightDrift | None) -> None:
     if folder is None:
         return
     from forgetmap.base.files import make_folder
@@ -257,26 +257,26 @@ def _draw(folder: Path | None, found: Sweep | None, moved: WeightDrift | None) -
 
     make_folder(folder)
     with style():
-        if found:
-            save(draw_sweep(found), folder, "sweep")
+        if swept:
+            save(draw_sweep(swept), folder, "sweep")
         if moved:
             save(draw_drift(moved), folder, "drift")
 
 
-def _as_json(how: How, merged: Path | None, found: Sweep | None, moved: WeightDrift | None) -> str:
+def _as_json(how: How, merged: Path | None, swept: Sweep | None, moved: WeightDrift | None) -> str:
     import json
     from dataclasses import asdict
 
     parts: dict[str, Any] = {}
     if merged:
         parts["merged"] = {"folder": str(merged), **asdict(how)}
-    for name, part in (("sweep", found), ("drift", moved)):
+    for name, part in (("sweep", swept), ("drift", moved)):
         if part:
             parts[name] = part.model_dump(mode="json")
     return json.dumps(parts, indent=2)
 
 
-def _show(merged: Path | None, found: Sweep | None, moved: WeightDrift | None) -> None:
+def _show(merged: Path | None, swept: Sweep | None, moved: WeightDrift | None) -> None:
     from forgetmap.views.terminal.console import open_console
 
     if merged:
@@ -285,7 +285,7 @@ def _show(merged: Path | None, found: Sweep | None, moved: WeightDrift | None) -
         from forgetmap.views.terminal.weight_drift import print_drift
 
         print_drift(moved, open_console())
-    if found:
+    if swept:
         from forgetmap.views.terminal.sweep import print_sweep
 
-        print_sweep(found, open_console())
+        print_sweep(swept, open_console())

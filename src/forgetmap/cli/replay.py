@@ -182,10 +182,10 @@ def _table(result: ReplaySet) -> object:
 
 def _refusals(result: ReplaySet) -> list[str]:
     """Rows of the pool that hold an evaluation item, by their lines."""
-    of_pool = [found for found in result.refusals if found.source != "model"]
+    of_pool = [refusal for refusal in result.refusals if refusal.source != "model"]
     lines = [
-        f"REFUSED {found.source}: {found.how} of {found.task} {found.item}"
-        for found in of_pool[:_SHOWN]
+        f"REFUSED {refusal.source}: {refusal.how} of {refusal.task} {refusal.item}"
+        for refusal in of_pool[:_SHOWN]
     ]
     if result.refused_of_pool > _SHOWN:
         rest = result.refused_of_pool - _SHOWN

@@ -104,7 +104,7 @@ def save_baseline(
         >>> from forgetmap.map import example_logs
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     kept = save_baseline("base", example_logs()[0], store=folder)
-        ...     [found.name for found in list_baselines(folder)], kept.samples
+        ...     [baseline.name for baseline in list_baselines(folder)], kept.samples
         (['base'], 4070)
     """
     home = Path(store)
@@ -170,10 +170,10 @@ def list_baselines(store: str | Path = STORE) -> list[Baseline]:
     """All baselines by name, each verified."""
     folder = Path(store) / "names"
     names = sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
-    found = [read_label(Path(store), name) for name in names]
-    for kept in found:
+    baselines = [read_label(Path(store), name) for name in names]
+    for kept in baselines:
         _verify(kept, _object(Path(store), kept.sha256))
-    return found
+    return baselines
 
 
 def compare_with_baseline(
@@ -258,7 +258,7 @@ def read_label(store: Path, name: str) -> Baseline:
     _check_name(name)
     path = store / "names" / f"{name}.json"
     if not path.exists():
-        known = sorted(found.stem for found in (store / "names").glob("*.json"))[:20]
+        known = sorted(file.stem for file in (store / "names").glob("*.json"))[:20]
         listed = f"there are {', '.join(known)}" if known else f"{store} holds none"
         raise InputError(f"no baseline is called {name}; {listed}")
     with open_binary(path) as file:

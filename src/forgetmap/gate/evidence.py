@@ -53,7 +53,7 @@ def in_map(result: ForgettingMap, limit: Limit, where: str, fewest: int) -> Boun
         return Bounded(None, "it is not in the map")
     relative = limit.max_relative
     bounds = (limit.max, None if relative is None else relative * cell.accuracy_before)
-    bound = min(found for found in bounds if found is not None)
+    bound = min(limit for limit in bounds if limit is not None)
     if cell.n < fewest:
         return Bounded(bound, _too_few(cell.n, fewest))
     pooled = where != "macro"  # a mean over categories is no count of items
@@ -92,19 +92,19 @@ def _of_cell(cell: Cell, limit: Limit, bound: float, pooled: bool) -> Measuremen
     return Measurement(estimate, p_value, f"forgetting ({name})")
 
 
-def _turned(found: Estimate) -> Estimate:
+def _turned(estimate: Estimate) -> Estimate:
     """A change as a loss."""
-    return Estimate(value=-found.value, low=-found.high, high=-found.low)
+    return Estimate(value=-estimate.value, low=-estimate.high, high=-estimate.low)
 
 
-def _even(found: Estimate) -> Estimate:
+def _even(estimate: Estimate) -> Estimate:
     """The wider half of the interval on both sides.
 
     A net loss is a difference of two counts: that one half of its interval came out narrower is
     chance, and a gate that went by the narrower one would stop too many unchanged models.
     """
-    reach = max(found.high - found.value, found.value - found.low)
-    return Estimate(value=found.value, low=found.value - reach, high=found.value + reach)
+    reach = max(estimate.high - estimate.value, estimate.value - estimate.low)
+    return Estimate(value=estimate.value, low=estimate.value - reach, high=estimate.value + reach)
 
 
 def _of_cause(cell: Cell, cause: str, bound: float) -> Measurement | str:
@@ -178,12 +178,14 @@ def _changes(drift: Drift, kind: str, *, relative: bool) -> Mapping[str, _Change
         return {metric.name: _of_metric(metric, relative) for metric in drift.metrics}
     items = {metric.name: metric.n for metric in drift.metrics}
     capabilities = {
-        found.code: _Change(found.relative, found.two_sided, _fewest(items, found.parts))
-        for found in drift.capabilities
+        capability.code: _Change(
+            capability.relative, capability.two_sided, _fewest(items, capability.parts)
+        )
+        for capability in drift.capabilities
     }
     if kind == "capability":
         return capabilities
-    sizes = {code: found.n for code, found in capabilities.items()}
+    sizes = {code: change.n for code, change in capabilities.items()}
     return {
         group.name: _Change(
             group.relative,
@@ -199,11 +201,11 @@ def _fewest(sizes: Mapping[str, int], parts: Iterable[str]) -> int:
 
 
 def _of_metric(metric: MetricDrift, relative: bool) -> _Change:
-    found = metric.relative if relative else metric.change
-    if found is not None and metric.direction == "down":
-        found = _turned(found)
+    change = metric.relative if relative else metric.change
+    if change is not None and metric.direction == "down":
+        change = _turned(change)
     is_share = relative or metric.range == (0, 1)
-    return _Change(found, metric.direction == "two-sided", metric.n, is_share)
+    return _Change(change, metric.direction == "two-sided", metric.n, is_share)
 
 
 def _size(change: Estimate) -> Estimate:

@@ -144,7 +144,7 @@ class Judgement(Frozen):
 
     def reasons(self) -> list[str]:
         """What led to the verdict; for PASS, every limit."""
-        deciding = [found.reason for found in self.findings if found.verdict == self.verdict]
+        deciding = [finding.reason for finding in self.findings if finding.verdict == self.verdict]
         return [*self.obstacles, *deciding]
 
 
@@ -170,7 +170,7 @@ def judge(result: ForgettingMap, policy: Policy, drift: Drift | None = None) -> 
         >>> import forgetmap
         >>> policy = Policy(limits=[{"measure": "raw", "max": 0.05}, {"measure": "drop", "max": 0}])
         >>> judgement = judge(forgetmap.demo(), policy)
-        >>> judgement.verdict, [found.state for found in judgement.findings]
+        >>> judgement.verdict, [finding.state for finding in judgement.findings]
         ('BLOCK', ['broken', 'held'])
     """
     cases = list(_cases(result, policy, drift))
@@ -179,9 +179,9 @@ def judge(result: ForgettingMap, policy: Policy, drift: Drift | None = None) -> 
         for case, adjusted in zip(cases, _corrected(cases, policy), strict=True)
     ]
     obstacles = list(_obstacles(result, policy.require, drift))
-    found = {finding.verdict for finding in findings}
+    verdicts = {finding.verdict for finding in findings}
     order: tuple[Verdict, ...] = ("BLOCK", "WITHHELD", "WARN", "PASS")
-    verdict = "WITHHELD" if obstacles else next(name for name in order if name in found)
+    verdict = "WITHHELD" if obstacles else next(name for name in order if name in verdicts)
     return Judgement(
         verdict=verdict,
         obstacles=obstacles,
@@ -247,9 +247,9 @@ def _obstacles(result: ForgettingMap, require: Require, drift: Drift | None) -> 
 def _not_allowed(confounds: Iterable[Confound], require: Require) -> Iterator[str]:
     if require.confounds == "any":
         return
-    for found in confounds:
-        if not {setting_name(found.setting), found.setting} & set(require.confounds):
-            yield found.setting
+    for confound in confounds:
+        if not {setting_name(confound.setting), confound.setting} & set(require.confounds):
+            yield confound.setting
 
 
 def _cases(result: ForgettingMap, policy: Policy, drift: Drift | None) -> Iterator[_Case]:
@@ -266,7 +266,7 @@ def _places(
     limits: Sequence[OneLimit], names: Callable[[str], list[str]]
 ) -> Iterator[tuple[OneLimit, str]]:
     """Every limit with each of its cells; a cell's own limit takes the place of a general one."""
-    named = {(found.where, found.measure, found.tier) for found in limits if not found.every}
+    named = {(limit.where, limit.measure, limit.tier) for limit in limits if not limit.every}
     for limit in limits:
         if not limit.every:
             yield limit, limit.where

@@ -41,16 +41,18 @@ def print_judgement(judgement: Judgement, out: Console) -> None:
     out.print(Text(f"gate: {verdict}, {_MEANING[verdict]}", style=_STYLES[verdict]))
     for text in judgement.obstacles:
         out.print(Text(f"  {clean(text)}", style="magenta"))
-    for found in ordered(judgement):
-        style = "dim" if found.verdict == "PASS" else _STYLES[found.verdict].removeprefix("bold ")
-        out.print(Text(f"  {found.verdict.lower():8} {clean(found.reason)}", style=style))
+    for finding in ordered(judgement):
+        style = (
+            "dim" if finding.verdict == "PASS" else _STYLES[finding.verdict].removeprefix("bold ")
+        )
+        out.print(Text(f"  {verdict.lower():8} {clean(finding.reason)}", style=style))
     for text in judgement.notes:
         out.print(Text(f"  note: {clean(text, 300)}", style="yellow"))
 
 
 def ordered(judgement: Judgement) -> list[Finding]:
     """The findings, the weightiest first."""
-    return sorted(judgement.findings, key=lambda found: _ORDER.index(found.verdict))
+    return sorted(judgement.findings, key=lambda finding: _ORDER.index(finding.verdict))
 
 
 def to_markdown(judgement: Judgement, result: ForgettingMap, drift: Drift | None = None) -> str:
@@ -80,14 +82,14 @@ def to_markdown(judgement: Judgement, result: ForgettingMap, drift: Drift | None
         lines += [f"Drift by capability, {_code(drift.headline(), 300)}.", ""]
     told = [*judgement.obstacles, *judgement.notes]
     lines += [*(f"- {_code(text, 300)}" for text in told), *([""] if told else [])]
-    found = [one for one in ordered(judgement) if one.verdict != "PASS"]
-    if found:
+    failing = [one for one in ordered(judgement) if one.verdict != "PASS"]
+    if failing:
         lines += ["| verdict | finding |", "| --- | --- |"]
-        lines += [f"| {one.verdict} | {_code(one.reason, 300)} |" for one in found[:_MOST_ROWS]]
-        if len(found) > _MOST_ROWS:
-            lines += ["", f"{len(found) - _MOST_ROWS:,} more are not listed."]
+        lines += [f"| {one.verdict} | {_code(one.reason, 300)} |" for one in failing[:_MOST_ROWS]]
+        if len(failing) > _MOST_ROWS:
+            lines += ["", f"{len(failing) - _MOST_ROWS:,} more are not listed."]
         lines.append("")
-    lines.append(f"{len(judgement.findings) - len(found):,} limits hold.")
+    lines.append(f"{len(judgement.findings) - len(failing):,} limits hold.")
     if result.confounds:
         differ = ", ".join(_code(one.setting) for one in result.confounds)
         lines += ["", f"The two runs differ in: {differ}."]

@@ -140,9 +140,9 @@ class CapabilityLimit(_Bound):
     @property
     def bound(self) -> float:
         """The limit, in the units of what it is on."""
-        found = self.max_relative if self.max is None else self.max
-        assert found is not None  # _bounded
-        return found
+        bound = self.max_relative if self.max is None else self.max
+        assert bound is not None  # _bounded
+        return bound
 
     @property
     def measure(self) -> str:
@@ -224,7 +224,7 @@ def write_policy(result: ForgettingMap) -> str:
         cell.n / max(1, count)
         for count in (result.coverage.items_before, result.coverage.items_after)
     )
-    allowed = _flow(sorted({setting_name(found.setting) for found in result.confounds}))
+    allowed = _flow(sorted({setting_name(confound.setting) for confound in result.confounds}))
     return "\n".join(
         [
             "# What a checkpoint must keep. Keys: docs/reference/policy.md",
@@ -234,7 +234,7 @@ def write_policy(result: ForgettingMap) -> str:
             "undecided: warn      # pass, warn, block or withhold",
             "missing: withhold",
             "require:",
-            f"  items: {min(100, max(20, min(found.n for found in result.tasks.values())))}",
+            f"  items: {min(100, max(20, min(cell.n for cell in result.tasks.values())))}",
             f"  coverage: {int(95 * covered) / 100:g}",
             f"  confounds: {allowed}  # settings that may differ between the runs",
             "limits:",

@@ -177,9 +177,9 @@ class Builder:
                     after=after,
                     edge=(before, after) in self.pipeline.edges,
                     against_root=before == self.pipeline.root,
-                    map=found,
+                    map=stage_map,
                 )
-                for (before, after), found in self.maps.items()
+                for (before, after), stage_map in self.maps.items()
             ],
             life_lines=[self._life_lines(path) for path in self.lives],
             worst_stages={path[-1]: self._worst_stages(path) for path in self.lives},
@@ -214,7 +214,7 @@ class Builder:
         if self.task_map:
             pairs = with_task_map(pairs, self.task_map)
         tasks = pairs.patterns.tasks
-        found = build_map(
+        result = build_map(
             pairs,
             {task: self.task_map.category(task) for task in tasks} if self.task_map else {},
             self.plan,
@@ -223,10 +223,10 @@ class Builder:
             task_map=self.task_map.name if self.task_map else None,
         )
         named = {
-            "before": found.before.model_copy(update={"name": before}),
-            "after": found.after.model_copy(update={"name": after}),
+            "before": result.before.model_copy(update={"name": before}),
+            "after": result.after.model_copy(update={"name": after}),
         }
-        return found.model_copy(update=named)
+        return result.model_copy(update=named)
 
     def _node(self, name: str) -> Node:
         checkpoint, samples = self.pipeline.checkpoints[name], self.samples[name]
@@ -330,8 +330,8 @@ class Builder:
         for group in self.groups:
             cells = {}
             for edge in edges:
-                found = self.maps[edge]
-                cell = (found.categories if self.task_map else found.tasks).get(group)
+                stage_map = self.maps[edge]
+                cell = (stage_map.categories if self.task_map else stage_map.tasks).get(group)
                 if cell is not None:
                     cells[edge] = cell
             if not cells:
@@ -375,14 +375,14 @@ class Builder:
         for code in sorted(np.unique(knowing[complete]).tolist(), reverse=True):
             chosen = np.flatnonzero(complete & (knowing == code))
             hits = merged[chosen] == 1
-            found = share(hits, self._clusters(chosen))
-            assert found is not None  # the code occurs
+            part = share(hits, self._clusters(chosen))
+            assert part is not None  # the code occurs
             parts.append(
                 MergePart(
                     known_to=_known_to(names, code),
                     items=len(chosen),
                     kept=int(hits.sum()),
-                    share=found,
+                    share=part,
                 )
             )
         groups = Counter(self.group[lost].tolist())
@@ -475,7 +475,7 @@ class Builder:
     def _run(self, path: tuple[str, ...]) -> TrainingRun:
         lives = self.lives[path]
         doses = [self.pipeline.checkpoints[name].numbers for name in path[1:]]
-        number = next((n for n in NUMBERS if all(n in found for found in doses)), None)
+        number = next((n for n in NUMBERS if all(n in dose for dose in doses)), None)
         moments = []
         for stage, name in enumerate(path[1:], 1):
             cell = self.maps[path[0], name].total

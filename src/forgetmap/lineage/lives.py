@@ -126,8 +126,8 @@ class Lives:
         """Every (kind, stage first lost, stage last learned) that occurs, with its item count."""
         items = np.flatnonzero(self.present)
         table = np.stack([self.kinds, self.first_lost, self.last_learned])[:, items]
-        found, counts = np.unique(table, axis=1, return_counts=True)
-        for (kind, lost, back), count in zip(found.T.tolist(), counts.tolist(), strict=True):
+        codes, counts = np.unique(table, axis=1, return_counts=True)
+        for (kind, lost, back), count in zip(codes.T.tolist(), counts.tolist(), strict=True):
             yield KINDS[kind], lost, back, count
 
     def lost_before(self, stage: int) -> Bools:
@@ -152,8 +152,8 @@ def share(hits: Bools, clusters: Ints | None = None) -> Estimate | None:
     (as many as would give the variance that the clusters show).
 
     Example:
-        >>> found = share(np.array([True] * 8 + [False] * 2))
-        >>> found.value, round(found.low, 3), round(found.high, 3)
+        >>> estimate = share(np.array([True] * 8 + [False] * 2))
+        >>> estimate.value, round(estimate.low, 3), round(estimate.high, 3)
         (0.8, 0.497, 0.956)
     """
     n = len(hits)

@@ -50,8 +50,8 @@ class Checkpoint(Strict):
     @property
     def numbers(self) -> dict[str, float]:
         """The numbers it carries, by name."""
-        found = {name: getattr(self, name) for name in NUMBERS}
-        return {name: value for name, value in found.items() if value is not None}
+        numbers = {name: getattr(self, name) for name in NUMBERS}
+        return {name: value for name, value in numbers.items() if value is not None}
 
 
 class Pipeline(Strict):
@@ -93,7 +93,7 @@ class Pipeline(Strict):
     @cached_property
     def root(self) -> str:
         """The checkpoint that all others come from."""
-        return next(name for name, found in self.checkpoints.items() if not found.parents)
+        return next(name for name, checkpoint in self.checkpoints.items() if not checkpoint.parents)
 
     @cached_property
     def order(self) -> list[str]:
@@ -146,10 +146,10 @@ def from_run(folder: str | Path) -> Pipeline:
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
             continue
-        found = re.findall(r"\d+", path.stem if path.is_file() else path.name)
-        if not found:
+        digits = re.findall(r"\d+", path.stem if path.is_file() else path.name)
+        if not digits:
             raise InputError(f"{path}: the name holds no number; --run orders checkpoints by it")
-        step = int(found[-1])
+        step = int(digits[-1])
         if step in by_step:
             raise InputError(f"{path}: has the same number as {by_step[step].name}; rename one")
         by_step[step] = path
@@ -165,20 +165,20 @@ def from_run(folder: str | Path) -> Pipeline:
 
 def _check_graph(pipeline: Pipeline) -> None:
     checkpoints = pipeline.checkpoints
-    for name, found in checkpoints.items():
+    for name, checkpoint in checkpoints.items():
         if not name.strip() or len(name) > _LONGEST_NAME:
             text = f"a checkpoint's name must have 1 to {_LONGEST_NAME} characters"
             raise yaml.MisplacedError(("checkpoints", name), text)
-        for number, parent in enumerate(found.parents):
+        for number, parent in enumerate(checkpoint.parents):
             place = ("checkpoints", name, "parents", number)
             if parent not in checkpoints:
                 text = f"checkpoint {name} has the unknown parent {parent!r}"
                 raise yaml.MisplacedError(place, text + nearest(parent, checkpoints))
-            if parent in found.parents[:number]:
+            if parent in checkpoint.parents[:number]:
                 raise yaml.MisplacedError(
                     place, f"checkpoint {name} names its parent {parent} twice"
                 )
-    roots = [name for name, found in checkpoints.items() if not found.parents]
+    roots = [name for name, checkpoint in checkpoints.items() if not checkpoint.parents]
     ordered = set(_ordered(checkpoints))
     if cyclic := [name for name in checkpoints if name not in ordered]:
         text = f"the parents of {', '.join(cyclic[:5])} form a cycle; a checkpoint cannot come "
@@ -201,12 +201,12 @@ def _ordered(checkpoints: dict[str, Checkpoint]) -> list[str]:
 def _located(path: Path, pipeline: Pipeline) -> Pipeline:
     """Turn relative paths into paths from here, and refuse logs that are not there."""
     located = {}
-    for name, found in pipeline.checkpoints.items():
-        log = path.parent / found.log
+    for name, checkpoint in pipeline.checkpoints.items():
+        log = path.parent / checkpoint.log
         if not log.exists():
             text = f"checkpoint {name}: the log {log} is not there; paths start at {path.parent}/"
             raise yaml.MisplacedError(("checkpoints", name, "log"), text)
-        located[name] = found.model_copy(update={"log": str(log)})
+        located[name] = checkpoint.model_copy(update={"log": str(log)})
     task_map = pipeline.task_map
     if task_map is not None and (path.parent / task_map).is_file():
         task_map = str(path.parent / task_map)

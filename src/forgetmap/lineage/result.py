@@ -240,14 +240,14 @@ class Lineage(Frozen):
 
     def comparison(self, before: str, after: str) -> ForgettingMap:
         """The map between two checkpoints; KeyError where it was not made."""
-        for found in self.comparisons:
-            if (found.before, found.after) == (before, after):
-                return found.map
+        for stage in self.comparisons:
+            if (stage.before, stage.after) == (before, after):
+                return stage.map
         raise KeyError((before, after))
 
     def node(self, name: str) -> Node:
         """A checkpoint by name."""
-        return next(found for found in self.nodes if found.name == name)
+        return next(node for node in self.nodes if node.name == name)
 
     def to_json(self) -> str:
         """The lineage in the public JSON contract."""
@@ -264,11 +264,11 @@ class Lineage(Frozen):
 
     def headline(self) -> str:
         """The answer in one sentence: the end that forgot most, and the stage that lost most."""
-        against = [found for found in self.comparisons if found.against_root]
-        worst = max(against, key=lambda found: found.map.total.forgot.value)
-        edges = [found for found in self.comparisons if found.edge]
+        against = [stage for stage in self.comparisons if stage.against_root]
+        worst = max(against, key=lambda stage: stage.map.total.forgot.value)
+        edges = [stage for stage in self.comparisons if stage.edge]
         stage = max(edges, key=lambda found: found.map.total.forgot.value)
-        forgot, lost = (interval(found.map.total.forgot, " %") for found in (worst, stage))
+        forgot, lost = (interval(stage_map.map.total.forgot, " %") for stage_map in (worst, stage))
         told = f"of all checkpoints {worst.after} forgot most, against {self.root}: {forgot}"
         if stage == worst:
             return told

@@ -127,11 +127,11 @@ def is_language(item: Lost) -> bool:
         >>> is_language(Lost(prompt_after="What is the sum of it?", response_after="这是七"))
         True
     """
-    found = language_of(item.response_after)
-    if found is None:
+    language = language_of(item.response_after)
+    if language is None:
         return False
     expected = language_of(item.response_before) or language_of(item.prompt_after)
-    return expected is not None and found != expected
+    return expected is not None and language != expected
 
 
 def is_unparsed(item: Lost) -> bool:
@@ -237,12 +237,12 @@ def _with_tallies(
     for tally in tallies:
         items += tally.items
         weights += tally.weights
-    found = [name for name in (*CAUSES, UNKNOWN) if items[name]]
+    names = [name for name in (*CAUSES, UNKNOWN) if items[name]]
     lost = cell.forgetting.raw.value * cell.n
     return cell.model_copy(
         update={
-            "causes": {name: items[name] for name in found},
-            "without": {name: share(lost - weights[name], cell.n) for name in found},
+            "causes": {name: items[name] for name in names},
+            "without": {name: share(lost - weights[name], cell.n) for name in names},
             "churn": None if churned is None else sum(churned.get(task, 0) for task in tasks),
         }
     )

@@ -95,8 +95,8 @@ class Drawn(NamedTuple):
         return intervals.bca(pick(self.draws), point, pick(self.without), self.weights, level)
 
 
-def _net(found: Estimates) -> Floats:
-    return found.accuracy[1] - found.accuracy[0]
+def _net(estimates: Estimates) -> Floats:
+    return estimates.accuracy[1] - estimates.accuracy[0]
 
 
 @dataclass
@@ -452,7 +452,7 @@ def _forgetting(sums: Mapping[float, Floats], soft: Floats | None) -> Floats:
 def _transition(
     side: int, group: CellGroup, point: Estimates, drawn: Drawn, bounds: tuple[Floats, Floats]
 ) -> Transition:
-    def found(name: str) -> Estimate | None:
+    def estimate_of(name: str) -> Estimate | None:
         def pick(estimates: Estimates) -> Floats:
             values: Floats = getattr(estimates, name)[side]
             return values
@@ -463,13 +463,13 @@ def _transition(
         low, high = drawn.interval(value, pick)
         return Estimate(value=value, low=low, high=high)
 
-    raw = found("raw")
+    raw = estimate_of("raw")
     assert raw is not None  # defined for every item
     return Transition(
         raw=raw,
-        paper=found("paper"),
-        latent=found("latent"),
-        excess=found("excess"),
+        paper=estimate_of("paper"),
+        latent=estimate_of("latent"),
+        excess=estimate_of("excess"),
         soft=_soft(side, group),
         ceiling=_or_none(point.ceiling[side]),
         guessing_bounds=None if np.isnan(bounds[0]) else (float(bounds[0]), float(bounds[1])),
@@ -500,7 +500,7 @@ def _mean(estimates: Sequence[Estimates]) -> Estimates:
     """The plain mean of every field over groups."""
 
     def mean(name: str) -> object:
-        parts = [getattr(found, name) for found in estimates]
+        parts = [getattr(estimate, name) for estimate in estimates]
         if isinstance(parts[0], tuple):
             return tuple(np.mean([part[side] for part in parts], axis=0) for side in (0, 1))
         return np.mean(parts, axis=0)

@@ -119,8 +119,8 @@ class ItemStore:
         ...     return Samples.from_rows({"item": content_hash(str(i)), "score": s}
         ...                              for i, s in enumerate(scores))
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     found = compare_logs(log(1, 1, 0), log(1, 0, 0), causes=True)
-        ...     write_items(found, f"{folder}/items.parquet")
+        ...     compared = compare_logs(log(1, 1, 0), log(1, 0, 0), causes=True)
+        ...     write_items(compared, f"{folder}/items.parquet")
         ...     store = ItemStore(f"{folder}/items.parquet")
         ...     store.total, store.changed, store.page(Filter(transition="never")).total
         (3, 1, 1)
@@ -173,17 +173,17 @@ class ItemStore:
         return Page(self._listed(numbers), total, after if after < total else None)
 
     def _search(self, text: str, runs: list[range], total: int, offset: int, size: int) -> Page:
-        found: list[int] = []
+        matching: list[int] = []
         began = time.monotonic()
         step = _group_rows(self.total)  # a row group is unpacked whole, so less would save nothing
-        while offset < total and len(found) < size and time.monotonic() < began + SEARCH_SECONDS:
+        while offset < total and len(matching) < size and time.monotonic() < began + SEARCH_SECONDS:
             run = next(_part(runs, offset, offset + step))
-            hits = self._matching(text, run)[: size - len(found)]
-            found += hits
-            full = len(found) == size  # then the rest of the run is left to the next page
+            hits = self._matching(text, run)[: size - len(matching)]
+            matching += hits
+            full = len(matching) == size  # then the rest of the run is left to the next page
             offset += hits[-1] + 1 - run.start if full else len(run)
         share = offset / total if offset < total else 1.0
-        return Page(self._listed(found), None, offset if offset < total else None, share)
+        return Page(self._listed(matching), None, offset if offset < total else None, share)
 
     def _matching(self, text: str, run: range) -> list[int]:
         """Rows of a run that hold the text, in any of the columns a person would look at."""
@@ -207,12 +207,12 @@ class ItemStore:
     def find(self, task: str, item: str) -> dict[str, Any] | None:
         """One item with all its texts, cut where they are endless; None if it is not there."""
         texts = ", ".join(f"{_cut(name)} AS {name}" for name in _TEXTS)
-        found = self._records(
+        records = self._records(
             f"""SELECT {", ".join(_IDENTITY)}, {texts}, {_tail("prompt_before")} AS snippet
                 FROM items WHERE task = $task AND item = $item LIMIT 1""",
             {"task": task, "item": item},
         )
-        return found[0] if found else None
+        return records[0] if records else None
 
     def table(self, wanted: Filter) -> Iterator[pa.RecordBatch]:
         """Stream the items that pass, every column whole."""

@@ -135,5 +135,5 @@ def _count(
             """SELECT DISTINCT task FROM b JOIN a USING (task, repeat)
                WHERE b.size <> a.size ORDER BY task"""
         ).fetchall()
-    found = {(task, seed): tuple(cells) for task, seed, *cells in counted if sum(cells)}
-    return found, [task for (task,) in skipped]
+    cells_of = {(task, seed): tuple(cells) for task, seed, *cells in counted if sum(cells)}
+    return cells_of, [task for (task,) in skipped]

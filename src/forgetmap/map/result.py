@@ -42,8 +42,8 @@ class Transition(Frozen):
 
     def get(self, name: str) -> Estimate | None:
         """The estimator of that name, None where it is not defined for the cell."""
-        found: Estimate | None = getattr(self, name)
-        return found
+        estimate: Estimate | None = getattr(self, name)
+        return estimate
 
 
 class Verdict(Frozen):

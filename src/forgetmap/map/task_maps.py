@@ -140,7 +140,7 @@ def canonical(task: str) -> str:
 
 
 def _checked(rows: Iterable[tuple[str, str, float | None]]) -> dict[str, tuple[str, float | None]]:
-    found: dict[str, tuple[str, float | None]] = {}
+    rows_read: dict[str, tuple[str, float | None]] = {}
     for task, category, k in rows:
         if not task or not category:
             raise ValueError("a row lacks its task or category")
@@ -149,12 +149,12 @@ def _checked(rows: Iterable[tuple[str, str, float | None]]) -> dict[str, tuple[s
         if k is not None and not 2 <= k < math.inf:
             raise ValueError(f"task {task}: k must be at least 2, or empty for an open answer")
         key = canonical(task)
-        if found.get(key, (category, k)) != (category, k):
+        if rows_read.get(key, (category, k)) != (category, k):
             raise ValueError(f"task {task} occurs twice with different values")
-        found[key] = category, k
-    if not found:
+        rows_read[key] = category, k
+    if not rows_read:
         raise ValueError("it is empty")
-    return found
+    return rows_read
 
 
 def _without_comments(text: str) -> io.StringIO:

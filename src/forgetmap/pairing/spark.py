@@ -67,10 +67,10 @@ class Lake(Samples):
     @cached_property
     def models(self) -> list[str]:
         """The models in the table, in alphabetical order."""
-        found = {row.model for row in self.frame.select("model").distinct().collect()}
-        if None in found:
+        models = {row.model for row in self.frame.select("model").distinct().collect()}
+        if None in models:
             raise InputError(f"{self.address}: a row lacks its 'model'; convert the log again")
-        return sorted(found)
+        return sorted(models)
 
     def _stream(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         rows = self.frame.select(*columns).toLocalIterator()
@@ -177,8 +177,8 @@ def _read_meta(files: list[str]) -> Meta:
             break
         if raw is None:
             raise InputError(f"{address}: is not a forgetmap Samples file; convert the log first")
-        found = parse_meta(address, raw)
+        meta = parse_meta(address, raw)
         if number == 0:
-            merged = found
-        merged.settings |= found.settings
+            merged = meta
+        merged.settings |= meta.settings
     return merged

@@ -16,7 +16,7 @@ class Estimate(Frozen):
     high: float
 
 
-def interval(found: Estimate, unit: str = "") -> str:
+def interval(estimate: Estimate, unit: str = "") -> str:
     """A share in percent, with its interval.
 
     Example:
@@ -24,7 +24,7 @@ def interval(found: Estimate, unit: str = "") -> str:
         '50.0 % (25.0 to 75.0)'
     """
     value, low, high = (
-        percent(share).removesuffix(" %") for share in (found.value, found.low, found.high)
+        percent(share).removesuffix(" %") for share in (estimate.value, estimate.low, estimate.high)
     )
     return f"{value}{unit} ({low} to {high})"
 

@@ -125,8 +125,8 @@ def _quantiles(draws: Floats, low: float, high: float) -> tuple[float, float]:
     ordered = np.partition(draws, [*below, *(below + 1), last])
     if np.isnan(ordered[last]):  # NaN sorts to the end
         return float("nan"), float("nan")
-    found = ordered[below] + (places - below) * (ordered[below + 1] - ordered[below])
-    return float(found[0]), float(found[1])
+    ends = ordered[below] + (places - below) * (ordered[below + 1] - ordered[below])
+    return float(ends[0]), float(ends[1])
 
 
 @lru_cache(maxsize=4096)
