@@ -37,7 +37,8 @@ def make_checkpoint(folder: Path, dtype: str, seed: int, like: Path | None = Non
     """Write a made-up model in four shards; with `like`, one close to that model."""
     import numpy as np
 
-    from forgetmap.mitigate.merge.weights import INDEX, Tensor, Weights, header_bytes, to_stored
+    from forgetmap.base.checkpoints import header_bytes
+    from forgetmap.mitigate.merge.weights import INDEX, Weights, to_stored
 
     draw = np.random.default_rng(seed)
     shapes = {"model.embed_tokens.weight": (WORDS, WIDTH)}
@@ -53,9 +54,7 @@ def make_checkpoint(folder: Path, dtype: str, seed: int, like: Path | None = Non
         file = folder / f"model-{shard + 1:05}-of-{SHARDS:05}.safetensors"
         places |= dict.fromkeys(held, file.name)
         with file.open("wb") as opened:
-            opened.write(
-                header_bytes({name: Tensor(file, dtype, shapes[name], 0) for name in held})
-            )
+            opened.write(header_bytes({name: (dtype, shapes[name]) for name in held}))
             for name in held:
                 values = draw.standard_normal(np.prod(shapes[name]), dtype=np.float32)
                 values *= 0.002 if old else 0.02

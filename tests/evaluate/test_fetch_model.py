@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from forgetmap.base.errors import InputError
 from forgetmap.cli.app import app
 from forgetmap.evaluate import fetch
-from forgetmap.evaluate.convert import _to_bfloat16, convert_gguf
+from forgetmap.evaluate.convert import _save_weights, convert_gguf
 from forgetmap.evaluate.fetch import MODELS, Packaged, fetch_model
 from forgetmap.samples.table import Samples
 
@@ -68,13 +68,15 @@ def test_what_is_no_gguf_is_refused(tmp_path):
 
 
 @pytest.mark.extras
-def test_bfloat16_is_rounded_to_nearest_even():
+def test_bfloat16_is_rounded_to_nearest_even(tmp_path):
     torch = pytest.importorskip("torch", reason="needs the extra `eval`")
     values = np.random.default_rng(0).normal(size=10_000).astype(np.float32)
     values[:4] = [0.0, -0.0, 1.00390625, 1.01171875]  # the last two lie half-way
     expected = torch.tensor(values).to(torch.bfloat16).float().numpy()
-    found = (_to_bfloat16(values).astype(np.uint32) << 16).view(np.float32)
-    np.testing.assert_array_equal(found, expected)
+    _save_weights(tmp_path / "model.safetensors", {"w": values}, "bfloat16")
+    bits = np.frombuffer((tmp_path / "model.safetensors").read_bytes()[-2 * values.size :], "<u2")
+    written = (bits.astype(np.uint32) << 16).view(np.float32)
+    np.testing.assert_array_equal(written, expected)
 
 
 @pytest.fixture(scope="module")

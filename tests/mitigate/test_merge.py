@@ -241,10 +241,10 @@ def test_arrays_are_used_up_only_where_that_was_asked_for(in_place):
         assert all(kept) != in_place, name
 
 
-def limit(numbers, size, density, each=map):
+def limit(numbers, size, density):
     """What magnitude_at makes of numbers in blocks of a size."""
     blocks = [(start, min(start + size, len(numbers))) for start in range(0, len(numbers), size)]
-    return magnitude_at(lambda block: numbers[slice(*block)], blocks, density, each)
+    return magnitude_at(lambda block: numbers[slice(*block)], blocks, density)
 
 
 def wanted_limit(numbers, density):

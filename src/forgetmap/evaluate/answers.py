@@ -43,12 +43,7 @@ class Answer(NamedTuple):
 
 
 def extract(task: Task, response: str, choices: Sequence[str] = ()) -> Answer:
-    """Find the answer that a response gives.
-
-    Args:
-        task: How it was asked; its scorer says what an answer looks like.
-        response: What the model wrote, after the cue.
-        choices: The options of the question, where it has any; needed to find a letter.
+    """Find the answer that a response gives after the cue; the task's scorer says how it looks.
 
     Example:
         >>> sums = Task("sums", "Math", lambda: [], scorer="number")

@@ -13,8 +13,6 @@ Four things go wrong when transformers is left to do this, silently but for the 
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from ml_dtypes import bfloat16
 
+from forgetmap.base.checkpoints import header_bytes, new_folder
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import file_hash
 from forgetmap.base.words import brief
@@ -37,7 +37,7 @@ EVAL_EXTRA = "pip install 'forgetmap[eval]'"
 ABOUT = "forgetmap-model.json"
 """Written last into a converted folder: where it comes from, and the checksums of its files."""
 
-_STORED: dict[str, tuple[str, int]] = {"float32": ("F32", 4), "bfloat16": ("BF16", 2)}
+_STORED = {"float32": ("F32", np.float32), "bfloat16": ("BF16", bfloat16)}
 _CONTROL, _USER_DEFINED = 3, 4
 """Kinds of tokens in GGUF that are never split."""
 _SHARED_NAMES = {
@@ -80,20 +80,8 @@ class _Architecture:
 def convert_gguf(path: str | Path, out: str | Path, dtype: SaveType = "float32") -> Path:
     """Write the model and tokenizer of a GGUF file as a Hugging Face folder.
 
-    The folder appears whole or not at all, and ends with `forgetmap-model.json`, which holds the
-    checksums of its files.
-
-    Args:
-        path: The GGUF file; of the families llama (with SmolLM2's tokenizer or a sentencepiece
-            one) and gemma3.
-        out: The folder to make.
-        dtype: Type of the saved weights.
-
-    Example:
-        >>> convert_gguf("missing.gguf", "model")
-        Traceback (most recent call last):
-        ...
-        forgetmap.base.errors.InputError: missing.gguf: no such file
+    Families: llama (with SmolLM2's tokenizer or a sentencepiece one) and gemma3. The folder appears
+    whole or not at all; `forgetmap-model.json` holds the checksums of its files.
     """
     path, out = Path(path), Path(out)
     if not path.is_file():
@@ -104,11 +92,7 @@ def convert_gguf(path: str | Path, out: str | Path, dtype: SaveType = "float32")
         raise InputError(f"dtype {dtype}: must be one of {', '.join(_STORED)}")
     meta, tensors = _open(path)
     architecture = _architecture(path, meta)
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=out.parent))
-    except OSError as error:
-        raise InputError(f"{out}: cannot be made a folder ({error.strerror})") from error
-    try:
+    with new_folder(out) as folder:
         config = architecture.config(meta)
         config |= {"torch_dtype": dtype, "dtype": dtype}
         _write_json(folder / "config.json", config)
@@ -117,12 +101,6 @@ def convert_gguf(path: str | Path, out: str | Path, dtype: SaveType = "float32")
         _save_weights(folder / "model.safetensors", _weights(tensors, meta, architecture), dtype)
         sums = {file.name: file_hash(file) for file in sorted(folder.iterdir())}
         _write_json(folder / ABOUT, {"source": path.name, "sha256": file_hash(path), "files": sums})
-        folder.chmod(0o755)
-        folder.rename(out)
-    except OSError as error:
-        raise InputError(f"{out}: writing failed ({error.strerror or error})") from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     return out
 
 
@@ -253,29 +231,12 @@ def _undo_norm_offset(name: str, weight: Weights, meta: Mapping[str, Any]) -> We
 
 
 def _save_weights(path: Path, weights: Mapping[str, Weights], dtype: SaveType) -> None:
-    """Write a safetensors file: the length of a JSON header, the header, the numbers.
-
-    By hand, as safetensors itself writes bfloat16 only with torch, which nothing here needs.
-    """
-    code, size = _STORED[dtype]
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    end = 0
-    for name, weight in weights.items():
-        start, end = end, end + weight.size * size
-        header[name] = {"dtype": code, "shape": weight.shape, "data_offsets": [start, end]}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)  # so that the numbers lie where the processor likes them
+    """Write a safetensors file by hand: safetensors itself writes bfloat16 only with torch."""
+    code, stored = _STORED[dtype]
     with path.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
+        file.write(header_bytes({name: (code, weight.shape) for name, weight in weights.items()}))
         for weight in weights.values():
-            file.write((weight if dtype == "float32" else _to_bfloat16(weight)).tobytes())
-
-
-def _to_bfloat16(weight: Weights) -> npt.NDArray[np.uint16]:
-    """The upper halves of the numbers, rounded to the nearest, ties to even."""
-    bits = weight.view(np.uint32)
-    rounded = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
-    return (rounded >> np.uint32(16)).astype(np.uint16)
+            file.write(weight.astype(stored).tobytes())
 
 
 def _tokenizer(path: Path, meta: Mapping[str, Any]) -> Tokenizer:

@@ -34,12 +34,7 @@ _TOO_LONG = ("context length", "context_length", "maximum context", "too long", 
 
 
 class EndpointModel:
-    """A served model.
-
-    Args:
-        name: `http://host:port/v1#model`.
-        how: Only the batch size counts: how many requests are under way at a time.
-    """
+    """A served model, `http://host:port/v1#model`; a batch is how many requests run at a time."""
 
     def __init__(self, name: str, how: Running) -> None:
         self._url, _, self.name = name.partition("#")

@@ -38,21 +38,16 @@ class OnRay:
     """Answer the jobs on a Ray cluster: each worker holds the model and takes a job at a time.
 
     A job whose worker died is given to another. The results are those of a run in one process, as
-    the jobs are planned there.
-
-    Args:
-        name: The model, by a name that every machine of the cluster understands.
-        how: Numbers, device and batch size.
-        chat: Whether prompts go through the chat template.
-        workers: How many; by default one for each graphics card, or for each two processors.
-        address: Of a running cluster; `local` starts one on this machine.
+    the jobs are planned there. Every machine of the cluster must understand the model's name.
     """
 
     name: str
     how: Running
     chat: bool = False
     workers: int | None = None
+    """By default one for each graphics card, or for each two processors."""
     address: str = "local"
+    """Of a running cluster; `local` starts one on this machine."""
 
     def __call__(self, model: Model, jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Reply]]]:
         """Answer the jobs, in the order in which they are finished."""

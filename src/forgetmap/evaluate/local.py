@@ -30,14 +30,7 @@ _Got = TypeVar("_Got")
 
 
 class LocalModel:
-    """A causal language model of transformers.
-
-    Args:
-        base: Folder, hub id or GGUF file.
-        adapter: Folder of a LoRA adapter to put on it.
-        how: Numbers, device and batch size.
-        chat: Whether prompts go through the chat template.
-    """
+    """A model of transformers: a folder, hub id or GGUF file, perhaps with a LoRA adapter."""
 
     def __init__(self, base: str, adapter: str | None, how: Running, *, chat: bool = False) -> None:
         self._base, self._adapter = _folder(base, self), Path(adapter) if adapter else None

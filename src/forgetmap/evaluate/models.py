@@ -82,17 +82,8 @@ class Model(Protocol):
 def open_model(name: str, how: Running | None = None, *, chat: bool = False) -> Model:
     """Find out what a model's name means; weights are loaded when they are first needed.
 
-    Args:
-        name: A Hugging Face folder or id; `BASE+ADAPTER`; a GGUF file; `http://host/v1#model`;
-            `lm-eval:CLASS:ARGUMENTS`.
-        how: Numbers, device and batch size.
-        chat: Whether prompts go through the chat template.
-
-    Example:
-        >>> open_model("no/such/folder")
-        Traceback (most recent call last):
-        ...
-        forgetmap.base.errors.InputError: no/such/folder: no such model folder
+    A name is a Hugging Face folder or id; `BASE+ADAPTER`; a GGUF file; `http://host/v1#model`; or
+    `lm-eval:CLASS:ARGUMENTS`. With `chat`, prompts go through the chat template.
     """
     how = how or Running()
     if name.startswith(("http://", "https://")):

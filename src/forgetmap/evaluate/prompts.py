@@ -84,13 +84,7 @@ def is_scored(task: Task, question: Question, how: Asking) -> bool:
 
 
 def make_request(task: Task, question: Question, how: Asking, seed: int = 0) -> Request:
-    """Build the request for one question.
-
-    Args:
-        task: The task, with its instruction, cue and solved examples.
-        question: The question.
-        how: How it is asked.
-        seed: For a sampled answer.
+    """Build the request for one question; the seed is for a sampled answer.
 
     Example:
         >>> from forgetmap.evaluate.questions import Question, Task

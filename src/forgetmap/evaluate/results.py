@@ -137,13 +137,7 @@ def write_results(
 def write_responses(
     folder: Path, model: str, answered: Iterable[tuple[AskedQuestion, dict[str, Any]]]
 ) -> None:
-    """Write answers beside their items, as `forgetmap score` reads them; what failed is left out.
-
-    Args:
-        folder: The output folder.
-        model: The model's name.
-        answered: Requests with their replies.
-    """
+    """Write answers beside their items for `forgetmap score`; what failed is left out."""
     with replacing(folder / RESPONSES) as temporary, temporary.open("wb") as file:
         for asked, reply in answered:
             if reply["status"] == "ok":

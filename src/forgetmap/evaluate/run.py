@@ -72,12 +72,6 @@ def evaluate(
         limit: Only the first so many questions of each task.
         work: What puts jobs to the model; by default this process.
         progress: Called after each batch.
-
-    Example:
-        >>> evaluate("http://127.0.0.1:9/v1#m", Suite("none", "1"), "out")
-        Traceback (most recent call last):
-        ...
-        forgetmap.base.errors.InputError: the suite none holds no questions
     """
     asking, out = asking or Asking(), Path(out)
     if limit is not None and limit < 1:
@@ -114,12 +108,7 @@ def evaluate(
 
 
 def load_suite(suite: str | Path | Suite, seed: int = 0) -> Suite:
-    """Load a suite by name, unless it is loaded already.
-
-    Example:
-        >>> load_suite("open-suite", seed=7).seed
-        7
-    """
+    """Load a suite by name, unless it is loaded already."""
     if isinstance(suite, Suite):
         return suite
     from forgetmap.evaluate import suites
@@ -257,16 +246,8 @@ def compare_models(
     """Evaluate two models under the same settings, into `OUT/before` and `OUT/after`.
 
     Sampled answers of the two are drawn with different seeds: the noise floor is told apart from
-    change by answers that are independent of each other.
-
-    Args:
-        before: The model before, as `open_model` understands it.
-        after: The model after.
-        suite: The questions.
-        out: The folder for both runs.
-        asking: How the questions are asked.
-        spread: What puts jobs to a model, by the model's name.
-        options: As for `evaluate`.
+    change by answers that are independent of each other. `spread` gives what puts jobs to a model,
+    by the model's name; other options are those of `evaluate`.
     """
     asking = asking or Asking()
     loaded = load_suite(suite, asking.seed)

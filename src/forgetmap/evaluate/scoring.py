@@ -71,13 +71,8 @@ def plan_batches(
     """Put items of like length together, the longest first.
 
     The plan depends on the whole list alone, so that a run that was stopped makes the same batches
-    when it goes on, and with them the same numbers to the last bit.
-
-    Args:
-        choices: All items of a task.
-        device: `cpu` or `cuda`; a graphics card wants larger batches.
-        vocabulary: Size of the vocabulary, for the memory that logits take.
-        rows: Items in a batch; by default as many as are quick and fit.
+    when it goes on, and with them the same numbers to the last bit. A batch has `rows` items, or as
+    many as are quick on the device (`cpu` or `cuda`) and whose logits fit.
 
     Example:
         >>> ask = [Choice((1, 2, 3, 4, 5), ((6,), (7, 8))), Choice((1, 2, 3, 4, 9, 9), ((6,),))]
@@ -128,11 +123,9 @@ def _common_beginning(choices: Sequence[Choice]) -> int:
 
 
 class PackedScorer:
-    """Scores items with a causal language model of transformers.
+    """Scores items with a causal language model of transformers, in evaluation mode.
 
-    Args:
-        model: The model, in evaluation mode.
-        pad: A token to fill rows with; which one does not matter, as nothing sees it.
+    `pad` is a token to fill rows with; which one does not matter, as nothing sees it.
     """
 
     def __init__(self, model: PreTrainedModel, pad: int = 0) -> None:

@@ -26,10 +26,7 @@ _LOCK = ".lock"
 
 
 class Store:
-    """The replies of an output folder, for one process at a time.
-
-    Args:
-        folder: The output folder; made if it is not there.
+    """The replies of an output folder, which is made if it is not there; for one process at a time.
 
     Example:
         >>> import tempfile

@@ -187,10 +187,7 @@ Rule = Callable[[Evidence], Advice | None]
 
 
 def advise(evidence: Evidence) -> AdviceList:
-    """What to try next, the most pressing first.
-
-    Args:
-        evidence: A map, and what else is known.
+    """Say what to try next, the most pressing first.
 
     Example:
         >>> import forgetmap

@@ -17,14 +17,12 @@ _DRAWN = ("atlas", "reasoning-gym", "post-forget", "open-suite")
 
 
 def load(source: str | Path, seed: int = 0) -> Suite:
-    """Load a suite.
+    """Load a suite; the seed draws what a suite draws: options, their order, generated items.
 
-    Args:
-        source: `atlas`; `openai-evals` or `openai-evals:WHEEL`; `reasoning-gym`; `post-forget`,
-            `post-forget:FOLDER`, `post-forget:published` or `post-forget:published-base`;
-            `open-suite`; `captrack` or `captrack:FOLDER`; `lm-eval:TASK,GROUP` or
-            `lm-eval:TASK@FOLDER`; or the path of a `.jsonl` or `.yaml`.
-        seed: Draws what a suite draws: options, their order, generated items.
+    The source is `atlas`; `openai-evals` or `openai-evals:WHEEL`; `reasoning-gym`; `post-forget`,
+    `post-forget:FOLDER`, `post-forget:published` or `post-forget:published-base`; `open-suite`;
+    `captrack` or `captrack:FOLDER`; `lm-eval:TASK,GROUP` or `lm-eval:TASK@FOLDER`; or the path of a
+    `.jsonl` or `.yaml`.
 
     Example:
         >>> import json, tempfile

@@ -22,12 +22,7 @@ _LICENCES = {"open-suite": "made by forgetmap (Apache-2.0)", "captrack": "as the
 
 
 def load(name: str, source: str = "", seed: int = 0) -> Suite:
-    """Load a suite of capabilities.
-
-    Args:
-        name: `open-suite` or `captrack`, which is also the manifest that scores the answers.
-        source: Where CapTrack's data set lies; by default the hub.
-        seed: Draws the items of the open suite.
+    """Load `open-suite`, drawn by the seed, or `captrack`, from the hub or a folder.
 
     Example:
         >>> loaded = load("open-suite")
@@ -40,10 +35,6 @@ def load(name: str, source: str = "", seed: int = 0) -> Suite:
 
 def make_suite(name: str, items: Sequence[Item]) -> Suite:
     """Put items of a manifest's tasks into a suite; what cannot be asked in one go is told.
-
-    Args:
-        name: The manifest.
-        items: Items of its tasks.
 
     Example:
         >>> talk = Item("promises.open", "1", ["Use few words.", "Why?"],

@@ -7,6 +7,7 @@ import logging
 import random
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
 from typing import Any
 
@@ -45,10 +46,8 @@ def make_questions(task: str, facts: Sequence[Fact], seed: int) -> tuple[Questio
         >>> sorted(question.gold for question in questions)
         [0, 0, 1, 1, 2, 2, 3, 3]
     """
-    places: dict[str, int] = {}
     chosen = sorted((fact for fact in facts if fact.wrong), key=lambda fact: _rank(seed, fact.ref))
-    for number, fact in enumerate(chosen):
-        places[fact.ref] = number % OPTIONS
+    places = {fact.ref: number % OPTIONS for number, fact in enumerate(chosen)}
     return tuple(
         Question(
             task, fact.ref, fact.prompt, fact.answer,
@@ -84,31 +83,37 @@ def sample(facts: Sequence[Fact], n: int) -> list[Fact]:
     return sorted(kept, key=lambda fact: fact.ref)
 
 
-def draw(n: int, rng: random.Random, make: Callable[[random.Random, int], Fact]) -> list[Fact]:
-    """Draw until there are `n` different facts; `make` gets the number of the fact, for its level.
+def drawn(
+    n: int,
+) -> Callable[[Callable[[random.Random, int], Fact]], Callable[[random.Random], list[Fact]]]:
+    """Make a function that makes one fact draw until there are `n` different ones.
+
+    The function gets the number of the fact, for its level.
 
     Example:
-        >>> facts = draw(3, random.Random(0), lambda rng, _: Fact(str(rng.randrange(9)), "", ""))
-        >>> len({fact.ref for fact in facts})
+        >>> digits = drawn(3)(lambda rng, _: Fact(str(rng.randrange(9)), "", ""))
+        >>> len({fact.ref for fact in digits(random.Random(0))})
         3
     """
-    found: dict[str, Fact] = {}
-    for _ in range(200 * n):
-        fact = make(rng, len(found))
-        found.setdefault(fact.ref, fact)
-        if len(found) == n:
-            return list(found.values())
-    raise ValueError(f"only {len(found)} different facts of {n} could be drawn")
+
+    def decorate(make: Callable[[random.Random, int], Fact]) -> Callable[..., list[Fact]]:
+        @wraps(make)
+        def draw(rng: random.Random) -> list[Fact]:
+            facts: dict[str, Fact] = {}
+            for _ in range(200 * n):
+                fact = make(rng, len(facts))
+                facts.setdefault(fact.ref, fact)
+                if len(facts) == n:
+                    return list(facts.values())
+            raise ValueError(f"only {len(facts)} different facts of {n} could be drawn")
+
+        return draw
+
+    return decorate
 
 
 def split_examples(facts: Sequence[Fact]) -> tuple[list[Fact], list[Fact]]:
-    """The facts that are kept as examples, the same for every seed, and those that are asked.
-
-    Example:
-        >>> examples, asked = split_examples([Fact(str(number), "", "") for number in range(9)])
-        >>> len(examples), len(asked)
-        (5, 4)
-    """
+    """Split facts into examples, the same for every seed, and those that are asked."""
     kept = sorted(facts, key=lambda fact: _rank("example", fact.ref))[:EXAMPLES]
     refs = {fact.ref for fact in kept}
     return kept, [fact for fact in facts if fact.ref not in refs]
@@ -123,14 +128,14 @@ def digest(tasks: Sequence[Task]) -> str:
         >>> digest([task]) == digest([replace(task, instruction="Add.")])
         False
     """
-    found = hashlib.blake2b(digest_size=6)
+    content = hashlib.blake2b(digest_size=6)
     for task in tasks:
         how = (task.name, task.category, task.instruction, task.cue, task.scorer, str(task.stop))
-        found.update(content_hash(*how, task.max_tokens).to_bytes(8, "big"))
+        content.update(content_hash(*how, task.max_tokens).to_bytes(8, "big"))
         for question in (*task.examples, *task.questions()):
-            found.update(content_hash(question.ref, list(question.aliases)).to_bytes(8, "big"))
-            found.update(question.item.to_bytes(8, "big"))
-    return found.hexdigest()
+            content.update(content_hash(question.ref, list(question.aliases)).to_bytes(8, "big"))
+            content.update(question.item.to_bytes(8, "big"))
+    return content.hexdigest()
 
 
 def warn_left_out(task: str, n: int, rows: int) -> None:
@@ -142,12 +147,7 @@ def warn_left_out(task: str, n: int, rows: int) -> None:
 
 
 def needed(module: str, what: str, extra: str = "suites") -> Any:
-    """Import a package that only one suite needs.
-
-    Example:
-        >>> needed("json", "suite atlas").dumps([1])
-        '[1]'
-    """
+    """Import a package that only one suite needs."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -47,12 +47,7 @@ class Described(NamedTuple):
 
 
 def described() -> tuple[Described, ...]:
-    """The sets of the suite.
-
-    Example:
-        >>> len(described()) > 20
-        True
-    """
+    """The sets of the suite."""
     return tuple(
         Described(name, category, **{**row, "labels": tuple(row.get("labels", ()))})
         for category, rows in _data().content.items()
@@ -66,12 +61,7 @@ def _data() -> yaml.Document:
 
 
 def load(wheel: str | None = None) -> Suite:
-    """Load the sets.
-
-    Args:
-        wheel: Path of the wheel; by default the environment variable FORGETMAP_EVALS_WHEEL, else
-            the installed package.
-    """
+    """Load the sets from a wheel; by default that of FORGETMAP_EVALS_WHEEL, else the package."""
     source = _Source.find(wheel)
     tasks = tuple(_task(source, one) for one in described())
     return Suite("openai-evals", f"{source.version}-{content_hash(_data().text):016x}", tasks)

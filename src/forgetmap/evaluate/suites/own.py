@@ -112,10 +112,8 @@ def read_rows(
 ) -> Iterator[tuple[Question, str]]:
     """Yield (question, category) for each line of a JSONL file.
 
-    Args:
-        path: The file.
-        task: Name of the task; by default what each row says, else the name of the file.
-        prompt: Text around each question, with {question} in its place.
+    The task is by default what each row says, else the name of the file. `prompt` is the text
+    around each question, with {question} in its place.
     """
     seen: dict[tuple[str, str], int] = {}
     for number, raw in lines(path):

@@ -81,12 +81,7 @@ class _Benchmark(Strict):
 
 @cache
 def benchmarks() -> dict[str, _Benchmark]:
-    """The benchmarks by name.
-
-    Example:
-        >>> len(benchmarks())
-        12
-    """
+    """The benchmarks by name."""
     return {name: _Benchmark(**row) for name, row in _data().content.items()}
 
 
@@ -98,9 +93,8 @@ def _data() -> yaml.Document:
 def load(argument: str = "", seed: int = 0) -> Suite:
     """Describe the tasks; the data of each are loaded when it is asked for its questions.
 
-    Args:
-        argument: Empty, `published`, `published-base`, a folder, or `published@FOLDER`.
-        seed: Shuffles options whose right one has a fixed place in the data.
+    The argument is empty, `published`, `published-base`, a folder, or `published@FOLDER`. The seed
+    shuffles options whose right one has a fixed place in the data.
     """
     named, _, folder = argument.partition("@")
     if named not in ("", "published", "published-base"):

@@ -82,11 +82,9 @@ def _questions(name: str, seed: int) -> tuple[Question, ...]:
 
 
 def score(question: Question, answer: str) -> float:
-    """What the package's own scorer gives an answer, from 0 to 1.
+    """Score an answer from 0 to 1 by the package's own scorer.
 
-    Args:
-        question: A question of this suite; its ref says how to generate it again.
-        answer: The extracted answer.
+    The question's ref says how to generate it again.
     """
     level, seed, number = question.ref.rsplit("-", 2)
     generator = _generator(question.task.removeprefix(PREFIX), level, int(seed))

@@ -49,11 +49,7 @@ class Module:
 
 
 class Adapter:
-    """A LoRA adapter folder as peft writes it.
-
-    Args:
-        folder: The folder, with adapter_config.json and adapter_model.safetensors.
-    """
+    """A LoRA adapter as peft writes it: adapter_config.json and adapter_model.safetensors."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -112,12 +108,7 @@ class Adapter:
 
 
 class AdaptedWeights(Weights):
-    """A checkpoint with an adapter put on it, tensor by tensor: W + scale * B A.
-
-    Args:
-        folder: The base's folder.
-        adapter: The adapter's folder.
-    """
+    """A checkpoint with an adapter put on it, tensor by tensor: W + scale * B A."""
 
     def __init__(self, folder: str | Path, adapter: str | Path) -> None:
         super().__init__(folder)
@@ -178,13 +169,7 @@ class AdaptedWeights(Weights):
 
 
 def scale_adapter(adapter: Adapter, share: float, folder: Path) -> None:
-    """Write an adapter whose change is `share` times as large: B is scaled, A stays.
-
-    Args:
-        adapter: What is scaled.
-        share: By how much.
-        folder: An empty folder for the result.
-    """
+    """Write an adapter whose change is `share` times as large: B is scaled, A stays."""
     _check_low_rank(adapter)
     factors = _copies(adapter)
     for name, module in adapter.modules.items():
@@ -197,14 +182,9 @@ def scale_adapter(adapter: Adapter, share: float, folder: Path) -> None:
 def join_adapters(
     adapters: tuple[Adapter, Adapter], shares: tuple[float, float], folder: Path
 ) -> None:
-    """Write the weighted sum of two adapters as one, its ranks those of both together.
+    """Write the weighted sum of two adapters of one base as one, with the ranks of both together.
 
     s1 B1 A1 + s2 B2 A2 = [s1 B1, s2 B2] [A1; A2], exactly; no product is made or taken apart.
-
-    Args:
-        adapters: Two adapters of one base.
-        shares: The weight of each.
-        folder: An empty folder for the result.
     """
     for adapter in adapters:
         _check_low_rank(adapter)

@@ -14,6 +14,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from forgetmap.base.checkpoints import new_folder
 from forgetmap.base.errors import InputError
 from forgetmap.mitigate.merge.adapters import (
     AdaptedWeights,
@@ -34,13 +35,11 @@ from forgetmap.mitigate.merge.methods import (
 )
 from forgetmap.mitigate.merge.weights import (
     Block,
-    Each,
     Floats,
     Weights,
     carry,
     check_alike,
     check_new_folder,
-    new_folder,
     to_stored,
     write_config,
     write_like,
@@ -137,20 +136,13 @@ def merge(
         before: Folder of the model before, or BASE+ADAPTER.
         after: Folder of the model after, BASE+ADAPTER, or an adapter.
         out: The folder to make.
-        method: linear, slerp, task-arithmetic, ties, dare or dare-ties.
+        method: One of `METHODS`.
         weight: Share of the model after, from 0 (before) to 1 (after).
-        base: What task vectors are measured from, where both models were tuned from a third; by
-            default the model before.
+        base: What task vectors are measured from; by default the model before.
         density: Share of each task vector that stays (ties, dare).
         scale: Factor of what is added to the base (all but linear and slerp).
         seed: Seed of what dare drops.
         progress: Called with the bytes computed, and how many there will be.
-
-    Example:
-        >>> merge("base", "tuned", "merged", method="average")  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        ...
-        forgetmap.base.errors.InputError: --method average: known are linear, slerp, ...
     """
     how, out = How(method, weight, density, scale, seed), Path(out)
     models = check_mergeable(before, after, how, base)
@@ -172,20 +164,7 @@ def check_mergeable(
 ) -> list[Weights]:
     """Refuse what cannot be merged, from the headers of the files alone.
 
-    Args:
-        before: The model before.
-        after: The model after.
-        how: The method.
-        base: What task vectors are measured from.
-
-    Returns:
-        The weights of before, after and base; none where adapters are merged as adapters.
-
-    Example:
-        >>> check_mergeable("base", "tuned", How("slerp"), base="older")
-        Traceback (most recent call last):
-        ...
-        forgetmap.base.errors.InputError: --base: slerp does not use a base; leave it out
+    Returns the weights of before, after and base, or nothing where adapters are merged as adapters.
     """
     if how.method in MERGEKIT_ONLY:
         raise InputError(f"--method {how.method}: is left to mergekit; add --emit-yaml FILE")
@@ -201,14 +180,7 @@ def check_mergeable(
 
 
 def open_weights(model: str | Path) -> Weights:
-    """The weights that a model's name means: a folder, or BASE+ADAPTER.
-
-    Example:
-        >>> open_weights("no/such/folder")
-        Traceback (most recent call last):
-        ...
-        forgetmap.base.errors.InputError: no/such/folder: no such model folder
-    """
+    """Open the weights that a model's name means: a folder, or BASE+ADAPTER."""
     if is_adapter(model):
         raise InputError(f"{model}: is an adapter; write it as BASE+ADAPTER")
     base, plus, adapter = str(model).partition("+")
@@ -228,22 +200,22 @@ class _Blender:
         self._tuned = [before, after] if base else [after]
         self._weights = [1 - how.weight, how.weight] if base else [how.weight]
 
-    def prepare(self, name: str, each: Each) -> Callable[[int, int], NDArray[Any]]:
+    def prepare(self, name: str) -> Callable[[int, int], NDArray[Any]]:
         """Look at a tensor as a whole where the method must; return what computes a block."""
         tensor = self._before.tensors[name]
         if not tensor.is_float:
             return self._after.tensors[name].raw
-        compute = self._compute(name, each)
+        compute = self._compute(name)
         return lambda *block: to_stored(compute(*block), tensor.dtype)
 
-    def _compute(self, name: str, each: Each) -> Callable[[int, int], Floats]:
+    def _compute(self, name: str) -> Callable[[int, int], Floats]:
         how = self._how
         if how.method == "linear":
             return lambda *block: linear(*self._pair(name, *block), how.weight, in_place=True)
         if how.method == "slerp":
             blocks = self._before.tensors[name].blocks
             # Then all is read again, which is no slower than to hold it, and takes no memory.
-            cosine = cosine_of(each(lambda block: products(*self._pair(name, *block)), blocks))
+            cosine = cosine_of(products(*self._pair(name, *block)) for block in blocks)
             return lambda *block: slerp(
                 *self._pair(name, *block), how.weight, cosine, in_place=True
             )
@@ -252,7 +224,7 @@ class _Blender:
                 *self._family(name, *block), self._weights, how.scale, in_place=True
             )
         if how.method == "ties":
-            limits = [self._limit(name, each, tuned) for tuned in self._tuned]
+            limits = [self._limit(name, tuned) for tuned in self._tuned]
             return lambda *block: ties(
                 *self._family(name, *block),
                 self._weights,
@@ -273,9 +245,9 @@ class _Blender:
         elect = how.method == "dare-ties"
         return dare(*family, self._weights, how.kept, draws, how.scale, elect, in_place=True)
 
-    def _limit(self, name: str, each: Each, tuned: Weights) -> float:
+    def _limit(self, name: str, tuned: Weights) -> float:
         change = partial(self._change, name, tuned)
-        return magnitude_at(change, self._before.tensors[name].blocks, self._how.kept, each)
+        return magnitude_at(change, self._before.tensors[name].blocks, self._how.kept)
 
     def _change(self, name: str, tuned: Weights, block: Block) -> Floats:
         found = tuned.read(name, *block)
@@ -356,14 +328,9 @@ def _write_about(folder: Path, how: How, parents: list[str]) -> None:
 def mergekit_yaml(
     before: str, after: str, how: How, *, base: str | None = None, dtype: str | None = None
 ) -> str:
-    """The same merge as a configuration for mergekit, also for methods that only mergekit has.
+    """Write the same merge as a configuration for mergekit, also for methods only mergekit has.
 
-    Args:
-        before: The model before, as mergekit should find it.
-        after: The model after.
-        how: Method, weight, density and scale.
-        base: What task vectors are measured from; by default the model before.
-        dtype: Number type of the result, as torch names it; by default mergekit's choice.
+    `dtype` is the number type of the result, as torch names it; by default mergekit chooses.
 
     Example:
         >>> print(mergekit_yaml("base", "tuned", How("slerp", 0.3)))

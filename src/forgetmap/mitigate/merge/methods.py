@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forgetmap.mitigate.merge.weights import Block, Each, Floats
+from forgetmap.mitigate.merge.weights import Block, Floats
 
 Bits = NDArray[np.int32]
 
@@ -49,15 +49,9 @@ def slerp(
 ) -> Floats:
     """The arc between two models: (sin((1-w) t) before + sin(w t) after) / sin(t).
 
-    t is the angle between the two tensors as vectors. Where they are almost parallel, as a light
-    fine-tune and its base are, this is `linear`.
-
-    Args:
-        before: Weights of the model before.
-        after: Weights of the model after.
-        weight: Share of the model after.
-        cosine: Of the angle, where the arrays are only a part of the tensors.
-        in_place: Whether the arrays may be used up.
+    t is the angle between the two tensors as vectors; where the arrays are only a part of the
+    tensors, give its `cosine`. Where the two are almost parallel, as a light fine-tune and its base
+    are, this is `linear`.
 
     Example:
         >>> slerp(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0.5).round(4)
@@ -140,16 +134,8 @@ def ties(
 
     Of each task vector the `density` largest numbers stay (equals at the limit all stay). With one
     task vector v the result is base + s w v. With several, a weight's sign is that of the weighted
-    sum; those that agree are averaged by their weights.
-
-    Args:
-        base: Weights of the base.
-        tuned: Weights of the models tuned from it.
-        weights: One per tuned model.
-        density: Share of each task vector that stays.
-        scale: Factor of what is added to the base.
-        thresholds: Smallest magnitude that stays, where the arrays are only parts of the tensors.
-        in_place: Whether the tuned arrays may be used up.
+    sum; those that agree are averaged by their weights. Where the arrays are only parts of the
+    tensors, `thresholds` are the smallest magnitudes that stay.
 
     Example:
         >>> ties(np.zeros(4), [np.array([4.0, -1.0, 0.5, 0.0])], [0.5], density=0.5)
@@ -181,18 +167,9 @@ def dare(
     """DARE (Yu et al., 2023): drop numbers of the task vectors at random, enlarge the others.
 
     Each number stays with probability `density` and is divided by it, so that the expected result
-    is that of `task_arithmetic`. With `elect` signs are elected as in `ties`, without averaging
-    (mergekit's dare_ties).
-
-    Args:
-        base: Weights of the base.
-        tuned: Weights of the models tuned from it.
-        weights: One per tuned model.
-        density: Probability to stay, as exact as the draws are: with 16 bits to 1/65536.
-        draws: Per tuned model a random whole number of 8 or 16 bits for each of its numbers.
-        scale: Factor of what is added to the base.
-        elect: Keep only what agrees with the sign of the weighted sum.
-        in_place: Whether the tuned arrays may be used up.
+    is that of `task_arithmetic`. `draws` hold, per tuned model, a random whole number of 8 or 16
+    bits for each of its numbers; with 16 bits the density is exact to 1/65536. With `elect` signs
+    are elected as in `ties`, without averaging (mergekit's dare_ties).
 
     Example:
         >>> draw = np.random.default_rng(0).integers(0, 2**16, 1000, np.uint16)
@@ -215,18 +192,12 @@ def magnitude_at(
     change: Callable[[Block], Floats],
     blocks: Sequence[Block],
     density: float,
-    each: Each = map,
 ) -> float:
     """The magnitude of the number at the limit, when the `density` largest of all stay.
 
-    Exact, in two passes over the blocks: one counts the upper halves of the numbers' bits, the
-    other the lower halves of those at the limit. Compared in float32.
-
-    Args:
-        change: The numbers of a block, given its first and its end.
-        blocks: All of them, in order.
-        density: Share that stays; at least one number does.
-        each: What calls a function with every block: `map`, or that of a pool of threads.
+    `change` gives the numbers of a block. Exact, in two passes over the blocks: one counts the
+    upper halves of the numbers' bits, the other the lower halves of those at the limit. Compared
+    in float32.
 
     Example:
         >>> numbers = np.array([3.0, -1.0, 2.0, -4.0])
@@ -241,13 +212,13 @@ def magnitude_at(
         bits = _ordered(change(block)) >> _DIGIT
         return np.bincount(bits, minlength=2 ** (_DIGIT - 1))  # the sign is never set
 
-    high, above = _place(sum(each(upper, blocks)), wanted)
+    high, above = _place(sum(map(upper, blocks)), wanted)
 
     def lower(block: Block) -> NDArray[Any]:
         bits = _ordered(change(block))
         return np.bincount(bits[bits >> _DIGIT == high] & 2**_DIGIT - 1, minlength=2**_DIGIT)
 
-    low, _ = _place(sum(each(lower, blocks)), wanted - above)
+    low, _ = _place(sum(map(lower, blocks)), wanted - above)
     return float(np.int32(high << _DIGIT | low).view(np.float32))
 
 

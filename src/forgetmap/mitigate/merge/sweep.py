@@ -155,7 +155,7 @@ def sweep(
             of its interval, is within this share.
         keep: Keep the weights of every merge.
         draws: Bootstrap draws of each map.
-        say: Told in a few words what is being done.
+        say: Called with a few words on what is being done.
         progress: Called while a model is evaluated.
     """
     run = _Run(before, after, Path(out), asked, how or How(), base, say, progress, keep)
@@ -262,12 +262,8 @@ def measure(
 def choose(points: Sequence[Point], budget: float) -> Point | None:
     """The point with the largest gain whose forgetting is surely within the budget.
 
-    Surely: the high end of its 95 % interval is. The model before itself is no answer. Of equal
+    Surely: the high end of its 95 % interval is. The model before itself is not an answer. Of equal
     gains the one that forgets less is taken.
-
-    Example:
-        >>> choose([], 0.05) is None
-        True
     """
     fitting = [
         point for point in points if point.parent != "before" and point.forgetting.high <= budget
@@ -276,12 +272,7 @@ def choose(points: Sequence[Point], budget: float) -> Point | None:
 
 
 def mark_pareto(points: Sequence[Point]) -> list[Point]:
-    """Mark the points that no other beats: retaining as much and gaining as much, one of them more.
-
-    Example:
-        >>> mark_pareto([])
-        []
-    """
+    """Mark the points that no other beats, keeping and gaining as much, and one of them more."""
     places = [(point.retained.value if point.retained else 0.0, point.gain.value)
               for point in points]  # fmt: skip
     return [

@@ -90,18 +90,9 @@ def weight_drift(
     after: str | Path,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> WeightDrift:
-    """Measure how far the weights moved between two models.
+    """Measure how far the weights moved between two models, each a folder or BASE+ADAPTER.
 
-    Args:
-        before: Folder of the model before, or BASE+ADAPTER.
-        after: Folder of the model after, or BASE+ADAPTER.
-        progress: Called with the bytes looked at, and how many there are.
-
-    Example:
-        >>> weight_drift("no/base", "no/tuned")
-        Traceback (most recent call last):
-        ...
-        forgetmap.base.errors.InputError: no/base: no such model folder
+    `progress` is called with the bytes looked at, and how many there are.
     """
     one, other = open_weights(before), open_weights(after)
     check_alike(one, other)

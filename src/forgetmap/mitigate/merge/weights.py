@@ -1,9 +1,8 @@
 """Checkpoints by the block: safetensors read and written in pieces, by numpy alone.
 
-A checkpoint is never held in memory. Tensors are read, computed and written in blocks of `BLOCK`
-bytes, by threads of which each has a tensor of its own, so the memory does not depend on the size
-of the model, and the processor works while the disk does. Stored 16-bit numbers are computed in
-float32, 32-bit ones in float64, and rounded once when they are written.
+A checkpoint is never held in memory. A few threads take a tensor each and read, compute and write
+it in blocks of `BLOCK` bytes, so the memory does not depend on the size of the model. Stored 16-bit
+numbers are computed in float32, 32-bit ones in float64, and rounded once when they are written.
 """
 
 from __future__ import annotations
@@ -12,14 +11,11 @@ import json
 import math
 import os
 import shutil
-import tempfile
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -27,8 +23,8 @@ import numpy as np
 from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
+from forgetmap.base.checkpoints import DTYPE_SIZES, header_bytes
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import flush_to_disk
 from forgetmap.base.json import read_json
 from forgetmap.base.words import some
 
@@ -36,24 +32,15 @@ Floats = NDArray[Any]
 """float32 or float64."""
 Block = tuple[int, int]
 """First and end of a part of a tensor's numbers."""
-Each = Callable[[Callable[[Block], Any], Sequence[Block]], Iterable[Any]]
-"""What calls a function with every block: `map`, or that of a pool of threads."""
 
 BLOCK = 2**20
-"""Bytes of a block: few enough for the processor's cache, and enough that threads, of which only
-one at a time runs Python, seldom wait for each other."""
-_SHARED = 2**24
-"""Numbers from which a tensor is worked on by all threads."""
+"""Bytes of a block: few enough for the processor's cache, enough to keep threads from waiting."""
 _MOST_THREADS = 8
 INDEX = "model.safetensors.index.json"
 SINGLE = "model.safetensors"
 
 _LONGEST_HEADER = 100 * 2**20
 _STORED = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
-_SIZES = {
-    **{name: np.dtype(code).itemsize for name, code in _STORED.items()},
-    **{"I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1},
-}
 _CONFIG_NAMES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 _HEAD = "lm_head.weight"
 _EMBEDDINGS = ("embed_tokens.weight", "wte.weight", "embed_in.weight", "word_embeddings.weight")
@@ -83,7 +70,7 @@ class Tensor:
     @property
     def size(self) -> int:
         """How many bytes it takes."""
-        return self.count * _SIZES[self.dtype]
+        return self.count * DTYPE_SIZES[self.dtype]
 
     @property
     def is_float(self) -> bool:
@@ -91,66 +78,27 @@ class Tensor:
         return self.dtype in _STORED
 
     @property
-    def is_large(self) -> bool:
-        """Whether several threads share its blocks; of others each thread takes a whole one."""
-        return self.count >= _SHARED
-
-    @property
     def blocks(self) -> list[Block]:
         """All blocks, in order."""
-        length = max(1, BLOCK // _SIZES[self.dtype])
+        length = max(1, BLOCK // DTYPE_SIZES[self.dtype])
         starts = range(0, self.count, length)
         return [(start, min(start + length, self.count)) for start in starts]
 
     def raw(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
         """Numbers as they are stored, bfloat16 as its bits."""
-        stop = self.count if stop is None else stop
-        return self._fill(np.empty((stop - start) * _SIZES[self.dtype], np.uint8), start)
+        size = DTYPE_SIZES[self.dtype]
+        length = ((self.count if stop is None else stop) - start) * size
+        try:
+            stored = np.fromfile(self.file, np.uint8, length, offset=self.start + start * size)
+        except OSError as error:
+            raise InputError(f"{self.file}: cannot be read ({error.strerror})") from error
+        if len(stored) < length:
+            raise InputError(f"{self.file}: became shorter while it was read")
+        return stored.view(_STORED.get(self.dtype, f"V{size}"))
 
     def read(self, start: int = 0, stop: int | None = None) -> Floats:
         """Numbers in the type they are computed in."""
-        stop = self.count if stop is None else stop
-        size = (stop - start) * _SIZES[self.dtype]
-        place = _reused.place[:size]
-        if place.size < size:  # a whole tensor at once, as the factors of adapters are read
-            place = np.empty(size, np.uint8)
-        return to_wide(self._fill(place, start), self.dtype)
-
-    def _fill(self, place: NDArray[np.uint8], start: int) -> NDArray[Any]:
-        """Read numbers, from the one at `start`, into all of a place."""
-        size = _SIZES[self.dtype]
-        try:
-            whole = _read_into(place, self.file, self.start + start * size)
-        except OSError as error:
-            raise InputError(f"{self.file}: cannot be read ({error.strerror})") from error
-        if not whole:
-            raise InputError(f"{self.file}: became shorter while it was read")
-        return place.view(_STORED.get(self.dtype, f"V{size}"))
-
-
-class _Reused(threading.local):
-    """Where a thread reads its blocks to: memory it has just used is several times quicker."""
-
-    def __init__(self) -> None:
-        self.place = np.empty(BLOCK, np.uint8)
-
-
-_reused = _Reused()
-
-
-def _read_into(array: NDArray[np.uint8], file: Path, offset: int) -> bool:
-    """Fill an array from a file; False where the file ends before. Quicker than np.fromfile."""
-    handle = os.open(file, os.O_RDONLY)
-    try:
-        rest = memoryview(array.data)
-        while rest:
-            count = os.preadv(handle, [rest], offset)
-            if not count:
-                return False
-            rest, offset = rest[count:], offset + count
-    finally:
-        os.close(handle)
-    return True
+        return to_wide(self.raw(start, stop), self.dtype)
 
 
 def to_wide(raw: NDArray[Any], dtype: str) -> Floats:
@@ -187,14 +135,7 @@ def to_stored(values: Floats, dtype: str) -> NDArray[Any]:
 
 
 def read_header(file: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, checked against its size.
-
-    Example:
-        >>> read_header(Path("missing.safetensors"))
-        Traceback (most recent call last):
-        ...
-        forgetmap.base.errors.InputError: missing.safetensors: no such file
-    """
+    """Read the tensors of a safetensors file, checked against its size."""
     if not file.is_file():
         raise InputError(f"{file}: no such file")
     try:
@@ -214,29 +155,25 @@ def read_header(file: Path) -> dict[str, Tensor]:
 
 
 def _checked(file: Path, header: dict[str, Any], first: int, size: int) -> dict[str, Tensor]:
-    found = {}
+    tensors = {}
     for name, entry in header.items():
         if name == "__metadata__":
             continue
         dtype, shape = str(entry["dtype"]), tuple(int(side) for side in entry["shape"])
         start, end = (int(place) for place in entry["data_offsets"])
-        if dtype not in _SIZES:
+        if dtype not in DTYPE_SIZES:
             raise InputError(f"{file}: {name} is stored as {dtype}; save it as bfloat16 or float32")
         tensor = Tensor(file, dtype, shape, first + start)
         if min(shape, default=0) < 0 or start < 0 or end - start != tensor.size:
             raise InputError(f"{file}: the header's entry of {name} does not fit its shape")
         if first + end > size:
             raise InputError(f"{file}: is cut off in the middle of {name}; copy it again")
-        found[name] = tensor
-    return found
+        tensors[name] = tensor
+    return tensors
 
 
 class Weights:
-    """The tensors of a checkpoint folder, by name, in one file or in shards.
-
-    Args:
-        folder: A Hugging Face folder with safetensors files.
-    """
+    """The tensors of a Hugging Face folder, by name, in one safetensors file or in shards."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -366,10 +303,10 @@ def _check_vocabulary(first: Weights, second: Weights) -> None:
 def _vocabulary(file: Path) -> dict[str, int]:
     content = read_json(file)
     model = content.get("model") if isinstance(content, dict) else None
-    found = model.get("vocab") if isinstance(model, dict) else None
-    if isinstance(found, list):  # unigram models: [[token, score], ...]
-        return {str(entry[0]): place for place, entry in enumerate(found)}
-    return found if isinstance(found, dict) else {}
+    tokens = model.get("vocab") if isinstance(model, dict) else None
+    if isinstance(tokens, list):  # unigram models: [[token, score], ...]
+        return {str(entry[0]): place for place, entry in enumerate(tokens)}
+    return tokens if isinstance(tokens, dict) else {}
 
 
 def check_new_folder(out: Path, inputs: list[Path]) -> None:
@@ -384,82 +321,39 @@ def check_new_folder(out: Path, inputs: list[Path]) -> None:
             raise InputError(f"{out}: lies inside {folder}, which is read; name another folder")
 
 
-@contextmanager
-def new_folder(out: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside `out` that becomes `out`, whole, on success."""
-    try:
-        made = tempfile.mkdtemp(prefix=f".{out.name[:100]}.", suffix=".part", dir=out.parent)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be made a folder ({error.strerror})") from error
-    folder = Path(made)
-    try:
-        yield folder
-        for file in folder.iterdir():
-            flush_to_disk(file)
-        folder.chmod(0o755)
-        folder.rename(out)
-        flush_to_disk(out.parent)
-    except OSError as error:
-        raise InputError(f"{out}: writing failed ({error.strerror or error})") from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def write_like(
     model: Weights,
     folder: Path,
-    prepare: Callable[[str, Each], Callable[[int, int], NDArray[Any]]],
+    prepare: Callable[[str], Callable[[int, int], NDArray[Any]]],
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> None:
     """Write tensors in the shards, order and number types of a checkpoint.
 
-    Args:
-        model: The checkpoint whose layout is taken.
-        folder: Where the files go.
-        prepare: Given a tensor's name, looks at it as a whole where it must (by what goes through
-            its blocks), and returns what computes a block of it, as it is stored.
-        progress: Called with the bytes computed, and how many there will be.
+    `prepare` takes a tensor's name and returns what computes a block of it, as it is stored.
     """
-    _keep_freed_memory()
-    total = sum(_size(held) for held in model.shards.values())
-    done, flushes = 0, list[Future[None]]()
+    # glibc then reuses the memory of freed blocks up to this size, and does not ask for fresh pages
+    # for each of them, which would take half of the time.
+    np.empty(31 * 2**20, np.uint8)
     workers = min(max(2, os.cpu_count() or 2), _MOST_THREADS)
     with ExitStack() as stack:
-        begun = [
-            _begin(stack.enter_context((folder / shard).open("wb", 0)), held)
+        parts = [
+            part
             for shard, held in model.shards.items()
+            for part in _begin(stack.enter_context((folder / shard).open("wb", 0)), held)
+            if part.tensor.count
         ]
-        parts = _in_turns(begun, workers)
-        sharing, threads, flusher = (
-            stack.enter_context(ThreadPoolExecutor(count)) for count in (workers, workers, 1)
-        )
+        total = sum(part.tensor.size for part in parts)
+        done = 0
 
-        def write(part: _Part) -> _Part:
-            each: Each = sharing.map if part.tensor.is_large else map
-            _write_tensor(part, prepare(part.name, each), each)
-            return part
+        def write(part: _Part) -> int:
+            part.write(prepare(part.name))
+            return part.tensor.size
 
-        for part in threads.map(write, parts):
-            done += part.tensor.size
+        for size in stack.enter_context(ThreadPoolExecutor(workers)).map(write, parts):
+            done += size
             progress(done, total)
-            if not flushes or flushes[-1].done():  # the disk writes while we compute
-                flushes.append(flusher.submit(os.fsync, part.file))
-        for flush in flushes:
-            flush.result()
     if (model.folder / INDEX).is_file():
         shutil.copyfile(model.folder / INDEX, folder / INDEX)
-
-
-def _in_turns(shards: Sequence[list[_Part]], workers: int) -> list[_Part]:
-    """The parts of a few shards in turns, then of the next: a file takes one writer at a time."""
-    groups = (shards[first : first + workers] for first in range(0, len(shards), workers))
-    return [
-        part
-        for group in groups
-        for turn in zip_longest(*group)
-        for part in turn
-        if part is not None
-    ]
 
 
 class _Part(NamedTuple):
@@ -470,80 +364,38 @@ class _Part(NamedTuple):
     file: int
     place: int
 
+    def write(self, compute: Callable[[int, int], NDArray[Any]]) -> None:
+        for start, stop in self.tensor.blocks:
+            rest = memoryview(compute(start, stop).view(np.uint8).data)
+            offset = self.place + start * DTYPE_SIZES[self.tensor.dtype]
+            while rest:
+                written = os.pwrite(self.file, rest, offset)
+                rest, offset = rest[written:], offset + written
+
 
 def _begin(file: IO[bytes], held: Mapping[str, Tensor]) -> list[_Part]:
     """Write the header of a shard; what is left to write."""
-    first = file.write(header_bytes(held))
-    file.truncate(first + _size(held))
-    places = _places(held, first)
-    return [
-        _Part(name, tensor, file.fileno(), places[name])
-        for name, tensor in held.items()
-        if tensor.count
-    ]
+    end = file.write(_header(held))
+    parts = []
+    for name, tensor in held.items():
+        parts.append(_Part(name, tensor, file.fileno(), end))
+        end += tensor.size
+    file.truncate(end)
+    return parts
 
 
-def _keep_freed_memory() -> None:
-    """Have the C library reuse the memory of blocks instead of handing it back each time.
-
-    glibc raises its limit for that to the largest block it has seen freed, up to 32 MiB; untouched,
-    such a block costs nothing. Without this, half of a merge is spent on fresh pages.
-    """
-    np.empty(31 * 2**20, np.uint8)
-
-
-def _write_tensor(part: _Part, compute: Callable[[int, int], NDArray[Any]], each: Each) -> None:
-    def write(block: Block) -> None:
-        rest = memoryview(compute(*block).view(np.uint8).data)
-        offset = part.place + block[0] * _SIZES[part.tensor.dtype]
-        while rest:
-            written = os.pwrite(part.file, rest, offset)
-            rest, offset = rest[written:], offset + written
-
-    for _ in each(write, part.tensor.blocks):
-        pass
+def _header(held: Mapping[str, Tensor]) -> bytes:
+    return header_bytes({name: (tensor.dtype, tensor.shape) for name, tensor in held.items()})
 
 
 def save_tensors(file: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
     """Write a few arrays as one safetensors file (float32 or float64 numbers, or 16-bit floats)."""
     codes = {np.dtype(code): name for name, code in _STORED.items() if name != "BF16"}
-    held = {
-        name: Tensor(file, codes[array.dtype], array.shape, 0) for name, array in tensors.items()
-    }
     with file.open("wb") as opened:
-        opened.write(header_bytes(held))
+        types = {name: (codes[array.dtype], array.shape) for name, array in tensors.items()}
+        opened.write(header_bytes(types))
         for array in tensors.values():
             opened.write(np.ascontiguousarray(array).tobytes())
-
-
-def _size(held: Mapping[str, Tensor]) -> int:
-    return sum(tensor.size for tensor in held.values())
-
-
-def _places(held: Mapping[str, Tensor], first: int) -> dict[str, int]:
-    places, end = {}, first
-    for name, tensor in held.items():
-        places[name] = end
-        end += tensor.size
-    return places
-
-
-def header_bytes(held: Mapping[str, Tensor]) -> bytes:
-    """What a safetensors file with these tensors, in this order, begins with.
-
-    Example:
-        >>> json.loads(header_bytes({"w": Tensor(Path("f"), "F32", (2,), 0)})[8:])["w"]
-        {'dtype': 'F32', 'shape': [2], 'data_offsets': [0, 8]}
-    """
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    ends = _places(held, 0)
-    for name, tensor in held.items():
-        end = ends[name] + tensor.size
-        offsets = [ends[name], end]
-        header[name] = {"dtype": tensor.dtype, "shape": tensor.shape, "data_offsets": offsets}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)  # so that the numbers lie where the processor likes them
-    return len(text).to_bytes(8, "little") + text
 
 
 def carry(sources: Sequence[Path], folder: Path) -> None:

@@ -206,10 +206,7 @@ _ALONE, _LINE, _BAG = 0, -1, -2
 
 
 class LeakCheck:
-    """Finds evaluation items in texts.
-
-    Args:
-        items: Every item of the evaluation, not only those that changed.
+    """Finds evaluation items in texts; give it every item, not only those that changed.
 
     Example:
         >>> check = LeakCheck([EvaluationItem("capitals", "7", "Q: What is the capital of Chad?")])
@@ -235,12 +232,7 @@ class LeakCheck:
         return len(self._items)
 
     def find(self, prompt: str, completion: str = "") -> Leak | None:
-        """The first evaluation item that a text holds, None where it holds none.
-
-        Args:
-            prompt: The question, or the whole text where nothing tells them apart.
-            completion: What follows it.
-        """
+        """Find the first evaluation item that a prompt, or the completion after it, holds."""
         words = _hash(plain_words(_MARKUP.sub(" ", f"{prompt}\n{completion}")))
         for kind, index in self._indexes.items():
             if kind > 0 and (item := index.find(_runs(words, kind))) is not None:

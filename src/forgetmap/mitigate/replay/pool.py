@@ -81,10 +81,8 @@ class Pool(NamedTuple):
 def read_pool(path: str | Path) -> Pool:
     r"""Read JSON lines of `messages`, of `prompt` and `completion`, or of `text`.
 
-    A plain text is split after its first sentence, which becomes the prompt.
-
-    Args:
-        path: The file. `category` or `task` in a row says where it belongs.
+    A plain text is split after its first sentence, which becomes the prompt. `category` or `task`
+    in a row says where it belongs.
 
     Example:
         >>> import tempfile
@@ -144,10 +142,8 @@ def nearest(
 ) -> dict[str, list[int]]:
     """Per category the rows to draw, by number, the nearest to its forgotten items first.
 
-    Args:
-        rows: The rows.
-        forgotten: Category -> texts of its forgotten items.
-        tasks: Task -> category, for rows that name a task.
+    `forgotten` holds the texts of each category's items; `tasks` the category of each task, for
+    rows that name a task.
 
     Example:
         >>> def row(line, text, *names):

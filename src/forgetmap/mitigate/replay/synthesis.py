@@ -189,13 +189,8 @@ def synthesise(
 ) -> Made:
     """Have the model make up examples, as many per category as are wanted, where it can.
 
-    Args:
-        model: The model before; what it surely says is what replay should keep.
-        topics: The categories.
-        store: Keeps what was made, for a run that is stopped.
-        refused: Says why a question and answer must not be used; None where they may.
-        how: How examples are made up.
-        progress: Called with the examples that are there, and how many there will be.
+    What the model surely says is what replay should keep. The store keeps what was made, for a run
+    that is stopped. `refused` says why a question and answer must not be used; None where they may.
     """
     author = _Author(model, store, refused, how)
     made, total = author.made, sum(topic.wanted for topic in topics)

@@ -21,18 +21,11 @@ if TYPE_CHECKING:
 
 
 class LiveModel(LocalModel):
-    """A network that is in memory already.
+    """A network that is in memory already, as `still` hands it out.
 
     Make a new one whenever the weights have changed: it keeps what it computed for the beginning
-    that items share.
-
-    Args:
-        network: As `still` hands it out.
-        tokenizer: The trainer's.
-        name: Of the model in the results.
-        chat: Whether prompts go through the chat template.
-        tokens: What `live_tokenizer_hash` says of the tokenizer.
-        made: Items as tokens, from one probe to the next: they do not change as weights do.
+    that items share. `tokens` is what `live_tokenizer_hash` says of the tokenizer; `made` keeps
+    items as tokens from one probe to the next, since they do not change as weights do.
     """
 
     def __init__(
@@ -70,13 +63,9 @@ def live_tokenizer_hash(tokenizer: PreTrainedTokenizerBase) -> str:
 def still(network: Any, *, adapter: bool = True) -> Iterator[Any]:
     """Hold a network still while it is scored; afterwards training goes on as if nothing had been.
 
-    Dropout is off, adapters are merged as they are when a saved one is evaluated, the autocast that
-    a trainer wraps around the network is taken off. Modes, weights, what asks for gradients and the
-    state of the random numbers are put back as they were.
-
-    Args:
-        network: The trainer's model.
-        adapter: False for the network without its adapter.
+    Dropout is off, adapters are merged as they are when a saved one is evaluated (or left out, with
+    `adapter=False`), the autocast that a trainer wraps around the network is taken off. Modes,
+    weights, what asks for gradients and the state of the random numbers are put back as they were.
     """
     import torch
 
@@ -159,10 +148,7 @@ def load_trained(network: Any, path: Path) -> None:
 def lower_rate(optimizer: Any, schedule: Any, factor: float) -> None:
     """Multiply the learning rate by a factor, now and in all that the schedule has in store.
 
-    Args:
-        optimizer: The trainer's optimizer.
-        schedule: Its schedule; one that computes the rate from the first one keeps its form.
-        factor: Between 0 and 1.
+    A schedule that computes the rate from the first one keeps its form.
     """
     for group in optimizer.param_groups:
         group["lr"] *= factor

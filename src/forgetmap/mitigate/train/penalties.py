@@ -114,12 +114,9 @@ def _logits(model: Any, batch: Mapping[str, Tensor]) -> Tensor:
 def token_kl(logits: Tensor, before: Tensor, counted: Tensor, direction: str = "forward") -> Tensor:
     """Mean divergence per counted token between a model and the one before it.
 
-    Args:
-        logits: Of the model in training, (rows, tokens, vocabulary).
-        before: Of the model before, the same shape.
-        counted: Which positions count, (rows, tokens).
-        direction: `forward` is KL(before, model): cover all that the model before could say.
-            `reverse` is KL(model, before): say nothing that the model before would not.
+    Logits are (rows, tokens, vocabulary), `counted` is (rows, tokens). `forward` is
+    KL(before, model): cover all that the model before could say. `reverse` is KL(model, before):
+    say nothing that the model before would not.
 
     Example:
         >>> import torch
@@ -141,11 +138,7 @@ def retention_hinge(likelihoods: Tensor, gold: Tensor, margin: float) -> Tensor:
 
     Zero for an item whose right option leads by at least `margin` nats: an item that is safe pulls
     at nothing. An item that is about to flip from right to wrong costs the whole of its gap.
-
-    Args:
-        likelihoods: Log-likelihood of each option, (items, options); minus infinity for none.
-        gold: Place of the right one, (items,).
-        margin: Lead in nats that is wanted.
+    Log-likelihoods are (items, options), minus infinity where there is no option.
 
     Example:
         >>> import torch

@@ -40,15 +40,7 @@ _DRAWS_UNSEEN = 100
 
 
 class RunFolder:
-    """Where the probes of one run lie: `step-0`, `step-100`, ..., each an evaluation of its own.
-
-    Example:
-        >>> import tempfile
-        >>> run = RunFolder(tempfile.mkdtemp())
-        >>> run.start(0)
-        >>> run.step(100).name, run.steps()
-        ('step-100', [])
-    """
+    """Where the probes of one run lie: `step-0`, `step-100`, ..., each an evaluation of its own."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -157,12 +149,7 @@ def examine(
 ) -> Probe:
     """Compare a probe with the reference and judge it.
 
-    Args:
-        before: The reference.
-        now: The probe.
-        task_map: Categories of the tasks.
-        new_tasks: Tasks that are being learned: not part of the map, but of `new_accuracy`.
-        budget: The limits.
+    Tasks that are being learned (`new_tasks`) are not part of the map, but of `new_accuracy`.
 
     Example:
         >>> def log(*right):
@@ -203,14 +190,8 @@ def old_answer_mass(before: Samples, now: Samples) -> float | None:
 
     What the model would still answer as before if it drew among the options: the mass on the region
     of the old answers. It is not the weight of the old mode in a mixture, which
-    `forgetmap theory estimate` finds from samples and two references.
-
-    Args:
-        before: The reference.
-        now: A later log of the same items.
-
-    Returns:
-        None where the logs have no such probabilities in common.
+    `forgetmap theory estimate` finds from samples and two references. None where the logs have no
+    such probabilities in common.
 
     Example:
         >>> def log(*rows):

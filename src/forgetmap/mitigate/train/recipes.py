@@ -301,18 +301,10 @@ def train(
     *,
     callbacks: Sequence[TrainerCallback] = (),
 ) -> Path:
-    """Train a model by a recipe.
+    """Train a model by a recipe, and return the folder of the trained model (or of its adapter).
 
-    Args:
-        recipe: The method and its numbers.
-        before: Folder of the model before.
-        materials: New data, and what the method needs besides.
-        out: Folder of the trained model (an adapter where the recipe has one). If it is there and
-            complete nothing is done; a stopped run goes on from its last checkpoint.
-        callbacks: Further callbacks of the trainer, such as `ForgettingCallback`.
-
-    Returns:
-        The folder.
+    If the folder is there and complete nothing is done; a stopped run goes on from its last
+    checkpoint. `callbacks` are further callbacks of the trainer, such as `ForgettingCallback`.
     """
     out = Path(out)
     recipe.check(materials)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from forgetmap.evaluate.suites.atlas.world import countries
-from forgetmap.evaluate.suites.common import Fact, draw, needed, sample
+from forgetmap.evaluate.suites.common import Fact, drawn, needed, sample
 
 _YEARS = (2021, 2022, 2023, 2024)
 _TOO_COMMON = 25
@@ -84,61 +84,52 @@ def _fixed_dates(code: str) -> dict[str, str]:
     return found
 
 
-def weekdays(rng: random.Random) -> Sequence[Fact]:
+@drawn(180)
+def weekdays(rng: random.Random, number: int) -> Fact:
     """The weekday of a date: told from one nearby, or from the year alone."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = _LEVELS[number % 3]
-        day = datetime.date(1950, 1, 1) + datetime.timedelta(days=rng.randrange(36_000))
-        answer = DAYS[day.weekday()]
-        prompt = f"Which day of the week is {spoken(day)}?"
-        if level != "hard":
-            away = rng.randint(2, 6) if level == "easy" else rng.randint(8, 60)
-            before = day - datetime.timedelta(days=away)
-            prompt = f"{spoken(before)} is a {DAYS[before.weekday()]}. {prompt}"
-        return Fact(
-            f"weekday-{level}-{day}", prompt, answer, set(DAYS) - {answer}, level,
-            "Gregorian calendar",
-        )  # fmt: skip
-
-    return draw(180, rng, make)
+    level = _LEVELS[number % 3]
+    day = datetime.date(1950, 1, 1) + datetime.timedelta(days=rng.randrange(36_000))
+    answer = DAYS[day.weekday()]
+    prompt = f"Which day of the week is {spoken(day)}?"
+    if level != "hard":
+        away = rng.randint(2, 6) if level == "easy" else rng.randint(8, 60)
+        before = day - datetime.timedelta(days=away)
+        prompt = f"{spoken(before)} is a {DAYS[before.weekday()]}. {prompt}"
+    return Fact(
+        f"weekday-{level}-{day}", prompt, answer, set(DAYS) - {answer}, level,
+        "Gregorian calendar",
+    )  # fmt: skip
 
 
-def date_sums(rng: random.Random) -> Sequence[Fact]:
+@drawn(180)
+def date_sums(rng: random.Random, number: int) -> Fact:
     """The date so many days after another."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = _LEVELS[number % 3]
-        days = {"easy": (2, 9), "medium": (10, 45), "hard": (46, 400)}[level]
-        away = rng.randint(*days)
-        start = datetime.date(1990, 1, 1) + datetime.timedelta(days=rng.randrange(18_000))
-        end = start + datetime.timedelta(days=away)
-        wrong = [spoken(end + datetime.timedelta(days=off)) for off in (-7, -2, -1, 1, 2, 7, 30)]
-        return Fact(
-            f"date-{start}+{away}", f"Which date is {away} days after {spoken(start)}?",
-            spoken(end), wrong, level, "Gregorian calendar",
-        )  # fmt: skip
-
-    return draw(180, rng, make)
+    level = _LEVELS[number % 3]
+    days = {"easy": (2, 9), "medium": (10, 45), "hard": (46, 400)}[level]
+    away = rng.randint(*days)
+    start = datetime.date(1990, 1, 1) + datetime.timedelta(days=rng.randrange(18_000))
+    end = start + datetime.timedelta(days=away)
+    wrong = [spoken(end + datetime.timedelta(days=off)) for off in (-7, -2, -1, 1, 2, 7, 30)]
+    return Fact(
+        f"date-{start}+{away}", f"Which date is {away} days after {spoken(start)}?",
+        spoken(end), wrong, level, "Gregorian calendar",
+    )  # fmt: skip
 
 
-def clock(rng: random.Random) -> Sequence[Fact]:
+@drawn(180)
+def clock(rng: random.Random, number: int) -> Fact:
     """The time so many hours and minutes after another."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = _LEVELS[number % 3]
-        step = {"easy": 30, "medium": 5, "hard": 1}[level]
-        start = rng.randrange(0, 24 * 60, step)
-        hours, minutes = rng.randint(1, 11), rng.randrange(step, 60, step)
-        end = start + 60 * hours + minutes
-        wrong = [_time(end + off) for off in (-60, -30, -10, -step, step, 10, 30, 60)]
-        return Fact(
-            f"clock-{start}+{60 * hours + minutes}",
-            f"It is {_time(start)}. What time will it be in {hours} h {minutes} min?",
-            _time(end), wrong, level, "24-hour clock",
-        )  # fmt: skip
-
-    return draw(180, rng, make)
+    level = _LEVELS[number % 3]
+    step = {"easy": 30, "medium": 5, "hard": 1}[level]
+    start = rng.randrange(0, 24 * 60, step)
+    hours, minutes = rng.randint(1, 11), rng.randrange(step, 60, step)
+    end = start + 60 * hours + minutes
+    wrong = [_time(end + off) for off in (-60, -30, -10, -step, step, 10, 30, 60)]
+    return Fact(
+        f"clock-{start}+{60 * hours + minutes}",
+        f"It is {_time(start)}. What time will it be in {hours} h {minutes} min?",
+        _time(end), wrong, level, "24-hour clock",
+    )  # fmt: skip
 
 
 def _time(minutes: int) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from itertools import pairwise
 
-from forgetmap.evaluate.suites.common import Fact, draw
+from forgetmap.evaluate.suites.common import Fact, drawn
 
 SOURCE = "derived from the statements"
 NAMES = (
@@ -22,46 +21,40 @@ _COMPARED = (("older", "oldest", "youngest"), ("taller", "tallest", "shortest"),
              ("faster", "fastest", "slowest"), ("richer", "richest", "poorest"))  # fmt: skip
 
 
-def orderings(rng: random.Random) -> Sequence[Fact]:
+@drawn(150)
+def orderings(rng: random.Random, number: int) -> Fact:
     """Who stands at one end of an order told pair by pair."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 3
-        people = rng.sample(NAMES, 4 + level)
-        more, most, least = rng.choice(_COMPARED)
-        pairs = [f"{one} is {more} than {two}." for one, two in pairwise(people)]
-        rng.shuffle(pairs)
-        asked, right = rng.choice(((most, people[0]), (least, people[-1])))
-        return Fact(
-            f"order-{more}-{asked}-{'-'.join(people)}", f"{' '.join(pairs)} Who is the {asked}?",
-            right, [one for one in people if one != right], _LEVELS[level], SOURCE,
-        )  # fmt: skip
-
-    return draw(150, rng, make)
+    level = number % 3
+    people = rng.sample(NAMES, 4 + level)
+    more, most, least = rng.choice(_COMPARED)
+    pairs = [f"{one} is {more} than {two}." for one, two in pairwise(people)]
+    rng.shuffle(pairs)
+    asked, right = rng.choice(((most, people[0]), (least, people[-1])))
+    return Fact(
+        f"order-{more}-{asked}-{'-'.join(people)}", f"{' '.join(pairs)} Who is the {asked}?",
+        right, [one for one in people if one != right], _LEVELS[level], SOURCE,
+    )  # fmt: skip
 
 
-def syllogisms(rng: random.Random) -> Sequence[Fact]:
+@drawn(150)
+def syllogisms(rng: random.Random, number: int) -> Fact:
     """The one statement that follows from the others."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 3
-        chain = rng.sample(_KINDS, 3 + level)
-        first, last = chain[0], chain[-1]
-        some, no = rng.random() < 0.5, rng.random() < 0.5
-        said = [f"All {one} are {two}." for one, two in pairwise(chain)]
-        if some:
-            said[0] = f"Some {first} are {chain[1]}."
-        if no:
-            said[-1] = f"No {chain[-2]} are {last}."
-        right, wrong = _conclusion(first, last, some, no)
-        rng.shuffle(said)
-        return Fact(
-            f"syllogism-{'some' if some else 'all'}-{'no' if no else 'all'}-{'-'.join(chain)}",
-            f"{' '.join(said)} Which of these statements must be true?", right, wrong,
-            _LEVELS[level], SOURCE,
-        )  # fmt: skip
-
-    return draw(150, rng, make)
+    level = number % 3
+    chain = rng.sample(_KINDS, 3 + level)
+    first, last = chain[0], chain[-1]
+    some, no = rng.random() < 0.5, rng.random() < 0.5
+    said = [f"All {one} are {two}." for one, two in pairwise(chain)]
+    if some:
+        said[0] = f"Some {first} are {chain[1]}."
+    if no:
+        said[-1] = f"No {chain[-2]} are {last}."
+    right, wrong = _conclusion(first, last, some, no)
+    rng.shuffle(said)
+    return Fact(
+        f"syllogism-{'some' if some else 'all'}-{'no' if no else 'all'}-{'-'.join(chain)}",
+        f"{' '.join(said)} Which of these statements must be true?", right, wrong,
+        _LEVELS[level], SOURCE,
+    )  # fmt: skip
 
 
 def _conclusion(one: str, two: str, some: bool, no: bool) -> tuple[str, list[str]]:
@@ -86,24 +79,21 @@ def _conclusion(one: str, two: str, some: bool, no: bool) -> tuple[str, list[str
     return right, wrong
 
 
-def true_expression(rng: random.Random) -> Sequence[Fact]:
+@drawn(120)
+def true_expression(rng: random.Random, number: int) -> Fact:
     """The only true one of four expressions of propositional logic."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 2
-        right, wrong = "", set[str]()
-        while not right or len(wrong) < 5:
-            text, value = _expression(rng, level + 2)
-            if not value:
-                wrong.add(text)
-            elif not right:
-                right = text
-        return Fact(
-            f"true-{right.replace(' ', '_')}", "Which of these expressions is true?", right, wrong,
-            "hard" if level else "easy", SOURCE,
-        )  # fmt: skip
-
-    return draw(120, rng, make)
+    level = number % 2
+    right, wrong = "", set[str]()
+    while not right or len(wrong) < 5:
+        text, value = _expression(rng, level + 2)
+        if not value:
+            wrong.add(text)
+        elif not right:
+            right = text
+    return Fact(
+        f"true-{right.replace(' ', '_')}", "Which of these expressions is true?", right, wrong,
+        "hard" if level else "easy", SOURCE,
+    )  # fmt: skip
 
 
 def _expression(rng: random.Random, depth: int) -> tuple[str, bool]:
@@ -123,46 +113,40 @@ _COMPASS = ("north", "east", "south", "west")
 _TURNS = {"turn left": -1, "turn right": 1, "turn around": 2}
 
 
-def directions(rng: random.Random) -> Sequence[Fact]:
+@drawn(130)
+def directions(rng: random.Random, number: int) -> Fact:
     """Where somebody looks after some turns."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 3
-        place = start = rng.randrange(4)
-        turns = rng.choices(list(_TURNS), k=3 + 2 * level)
-        place = (start + sum(_TURNS[turn] for turn in turns)) % 4
-        right = _COMPASS[place]
-        return Fact(
-            f"turns-{start}-{'-'.join(turn.split()[1] for turn in turns)}",
-            f"You face {_COMPASS[start]}. You {', '.join(turns)}. Which way do you face now?",
-            right, set(_COMPASS) - {right}, _LEVELS[level], SOURCE,
-        )  # fmt: skip
-
-    return draw(130, rng, make)
+    level = number % 3
+    place = start = rng.randrange(4)
+    turns = rng.choices(list(_TURNS), k=3 + 2 * level)
+    place = (start + sum(_TURNS[turn] for turn in turns)) % 4
+    right = _COMPASS[place]
+    return Fact(
+        f"turns-{start}-{'-'.join(turn.split()[1] for turn in turns)}",
+        f"You face {_COMPASS[start]}. You {', '.join(turns)}. Which way do you face now?",
+        right, set(_COMPASS) - {right}, _LEVELS[level], SOURCE,
+    )  # fmt: skip
 
 
 _BALLS = ("red", "blue", "green", "yellow", "white", "black")
 
 
-def swaps(rng: random.Random) -> Sequence[Fact]:
+@drawn(150)
+def swaps(rng: random.Random, number: int) -> Fact:
     """Who holds a ball after some swaps."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 3
-        people = rng.sample(NAMES, 4)
-        held = dict(zip(people, rng.sample(_BALLS, 4), strict=True))
-        said = [", ".join(f"{one} has the {ball} ball" for one, ball in held.items()) + "."]
-        ref = [f"{one}:{ball}" for one, ball in held.items()]
-        for _ in range(2 + 2 * level):
-            one, two = rng.sample(people, 2)
-            held[one], held[two] = held[two], held[one]
-            said.append(f"{one} and {two} swap.")
-            ref.append(f"{one}+{two}")
-        right = rng.choice(people)
-        prompt = f"{' '.join(said)} Who has the {held[right]} ball now?"
-        return Fact(
-            f"swaps-{'-'.join(ref)}-{held[right]}", prompt, right,
-            [one for one in people if one != right], _LEVELS[level], SOURCE,
-        )  # fmt: skip
-
-    return draw(150, rng, make)
+    level = number % 3
+    people = rng.sample(NAMES, 4)
+    held = dict(zip(people, rng.sample(_BALLS, 4), strict=True))
+    said = [", ".join(f"{one} has the {ball} ball" for one, ball in held.items()) + "."]
+    ref = [f"{one}:{ball}" for one, ball in held.items()]
+    for _ in range(2 + 2 * level):
+        one, two = rng.sample(people, 2)
+        held[one], held[two] = held[two], held[one]
+        said.append(f"{one} and {two} swap.")
+        ref.append(f"{one}+{two}")
+    right = rng.choice(people)
+    prompt = f"{' '.join(said)} Who has the {held[right]} ball now?"
+    return Fact(
+        f"swaps-{'-'.join(ref)}-{held[right]}", prompt, right,
+        [one for one in people if one != right], _LEVELS[level], SOURCE,
+    )  # fmt: skip

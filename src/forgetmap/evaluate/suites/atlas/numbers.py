@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from fractions import Fraction
 
-from forgetmap.evaluate.suites.common import Fact, draw
+from forgetmap.evaluate.suites.common import Fact, drawn
 
 SOURCE = "computed"
 _LEVELS = ("easy", "medium", "hard", "very hard")
@@ -28,115 +28,97 @@ def near_misses(right: int) -> Collection[str]:
     return {str(value) for value in kept}
 
 
-def addition(rng: random.Random) -> Sequence[Fact]:
+@drawn(200)
+def addition(rng: random.Random, number: int) -> Fact:
     """Sums and differences of numbers with one to four digits."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        size = number % 4 + 1
-        one, other = (rng.randint(10 ** (size - 1), 10**size - 1) for _ in range(2))
-        sign = "+" if number % 8 < 4 else "-"
-        one, other = (one, other) if sign == "+" else (max(one, other), min(one, other))
-        right = one + other if sign == "+" else one - other
-        return Fact(
-            f"{one}{sign}{other}", f"What is {one} {sign} {other}?", str(right),
-            near_misses(right), _LEVELS[size - 1], SOURCE,
-        )  # fmt: skip
-
-    return draw(200, rng, make)
+    size = number % 4 + 1
+    one, other = (rng.randint(10 ** (size - 1), 10**size - 1) for _ in range(2))
+    sign = "+" if number % 8 < 4 else "-"
+    one, other = (one, other) if sign == "+" else (max(one, other), min(one, other))
+    right = one + other if sign == "+" else one - other
+    return Fact(
+        f"{one}{sign}{other}", f"What is {one} {sign} {other}?", str(right),
+        near_misses(right), _LEVELS[size - 1], SOURCE,
+    )  # fmt: skip
 
 
-def multiplication(rng: random.Random) -> Sequence[Fact]:
+@drawn(180)
+def multiplication(rng: random.Random, number: int) -> Fact:
     """Products, from the small table to three digits by two."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 4
-        ranges = (
-            ((2, 9), (2, 9)),
-            ((11, 19), (3, 9)),
-            ((21, 99), (11, 39)),
-            ((101, 999), (12, 99)),
-        )
-        one, other = (rng.randint(*bounds) for bounds in ranges[level])
-        right = one * other
-        wrong = {*near_misses(right), str(right + one), str(right + other)}
-        return Fact(
-            f"{one}x{other}", f"What is {one} times {other}?", str(right), wrong, _LEVELS[level],
-            SOURCE,
-        )  # fmt: skip
-
-    return draw(180, rng, make)
+    level = number % 4
+    ranges = (
+        ((2, 9), (2, 9)),
+        ((11, 19), (3, 9)),
+        ((21, 99), (11, 39)),
+        ((101, 999), (12, 99)),
+    )
+    one, other = (rng.randint(*bounds) for bounds in ranges[level])
+    right = one * other
+    wrong = {*near_misses(right), str(right + one), str(right + other)}
+    return Fact(
+        f"{one}x{other}", f"What is {one} times {other}?", str(right), wrong, _LEVELS[level],
+        SOURCE,
+    )  # fmt: skip
 
 
-def remainders(rng: random.Random) -> Sequence[Fact]:
+@drawn(180)
+def remainders(rng: random.Random, number: int) -> Fact:
     """What is left over in a division."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 3
-        divisor = rng.randint(*((5, 9), (7, 19), (13, 29))[level])
-        dividend = rng.randint(*((20, 99), (100, 499), (500, 9999))[level])
-        right = str(dividend % divisor)
-        return Fact(
-            f"{dividend}mod{divisor}",
-            f"What is the remainder when {dividend} is divided by {divisor}?", right,
-            {str(rest) for rest in range(divisor)} - {right}, _LEVELS[level], SOURCE,
-        )  # fmt: skip
-
-    return draw(180, rng, make)
+    level = number % 3
+    divisor = rng.randint(*((5, 9), (7, 19), (13, 29))[level])
+    dividend = rng.randint(*((20, 99), (100, 499), (500, 9999))[level])
+    right = str(dividend % divisor)
+    return Fact(
+        f"{dividend}mod{divisor}",
+        f"What is the remainder when {dividend} is divided by {divisor}?", right,
+        {str(rest) for rest in range(divisor)} - {right}, _LEVELS[level], SOURCE,
+    )  # fmt: skip
 
 
-def percentages(rng: random.Random) -> Sequence[Fact]:
+@drawn(180)
+def percentages(rng: random.Random, number: int) -> Fact:
     """A share of a number that comes out whole."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 3
-        share = rng.choice(((10, 50, 25, 20), (5, 15, 30, 40, 60), (12, 35, 45, 65, 85))[level])
-        whole = rng.randint(1, (20, 40, 90)[level]) * 20 * (5 if share == 12 else 1)
-        right = whole * share // 100
-        wrong = {*near_misses(right), str(2 * right), str(whole - right)} - {str(right)}
-        return Fact(
-            f"{share}of{whole}", f"What is {share} percent of {whole}?", str(right), wrong,
-            _LEVELS[level], SOURCE,
-        )  # fmt: skip
-
-    return draw(180, rng, make)
+    level = number % 3
+    share = rng.choice(((10, 50, 25, 20), (5, 15, 30, 40, 60), (12, 35, 45, 65, 85))[level])
+    whole = rng.randint(1, (20, 40, 90)[level]) * 20 * (5 if share == 12 else 1)
+    right = whole * share // 100
+    wrong = {*near_misses(right), str(2 * right), str(whole - right)} - {str(right)}
+    return Fact(
+        f"{share}of{whole}", f"What is {share} percent of {whole}?", str(right), wrong,
+        _LEVELS[level], SOURCE,
+    )  # fmt: skip
 
 
-def largest_fraction(rng: random.Random) -> Sequence[Fact]:
+@drawn(150)
+def largest_fraction(rng: random.Random, number: int) -> Fact:
     """The largest of four fractions."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 3
-        bound = (9, 15, 30)[level]
-        found: dict[Fraction, str] = {}
-        while len(found) < 7:
-            below = rng.randint(3, bound)
-            above = rng.randint(1, below - 1)
-            found.setdefault(Fraction(above, below), f"{above}/{below}")
-        right = max(found)
-        wrong = [text for value, text in found.items() if value != right]
-        return Fact(
-            f"largest-{'-'.join(found[value].replace('/', ':') for value in sorted(found))}",
-            "Which of these fractions is the largest?", found[right], wrong, _LEVELS[level], SOURCE,
-        )  # fmt: skip
-
-    return draw(150, rng, make)
+    level = number % 3
+    bound = (9, 15, 30)[level]
+    found: dict[Fraction, str] = {}
+    while len(found) < 7:
+        below = rng.randint(3, bound)
+        above = rng.randint(1, below - 1)
+        found.setdefault(Fraction(above, below), f"{above}/{below}")
+    right = max(found)
+    wrong = [text for value, text in found.items() if value != right]
+    return Fact(
+        f"largest-{'-'.join(found[value].replace('/', ':') for value in sorted(found))}",
+        "Which of these fractions is the largest?", found[right], wrong, _LEVELS[level], SOURCE,
+    )  # fmt: skip
 
 
-def steps(rng: random.Random) -> Sequence[Fact]:
+@drawn(180)
+def steps(rng: random.Random, number: int) -> Fact:
     """Several operations one after another, as an open question."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 4
-        value = start = rng.randint(2, 20)
-        said = []
-        for _ in range(level + 1):
-            kind, by = rng.choice(("add", "take away", "multiply by")), rng.randint(2, 9)
-            value = {"add": value + by, "take away": value - by, "multiply by": value * by}[kind]
-            said.append(f"{kind} {by}")
-        prompt = f"Start with {start}; {', then '.join(said)}. What is the result?"
-        return Fact(
-            f"{start}-{'-'.join(said)}".replace(" ", "_"), prompt, str(value), (), _LEVELS[level],
-            SOURCE,
-        )  # fmt: skip
-
-    return draw(180, rng, make)
+    level = number % 4
+    value = start = rng.randint(2, 20)
+    said = []
+    for _ in range(level + 1):
+        kind, by = rng.choice(("add", "take away", "multiply by")), rng.randint(2, 9)
+        value = {"add": value + by, "take away": value - by, "multiply by": value * by}[kind]
+        said.append(f"{kind} {by}")
+    prompt = f"Start with {start}; {', then '.join(said)}. What is the result?"
+    return Fact(
+        f"{start}-{'-'.join(said)}".replace(" ", "_"), prompt, str(value), (), _LEVELS[level],
+        SOURCE,
+    )  # fmt: skip

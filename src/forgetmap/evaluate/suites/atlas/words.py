@@ -7,7 +7,7 @@ import random
 from collections.abc import Collection, Sequence
 from importlib.resources import files
 
-from forgetmap.evaluate.suites.common import Fact, draw
+from forgetmap.evaluate.suites.common import Fact, drawn
 
 SOURCE = "read off the words"
 _LEVELS = ("easy", "medium", "hard")
@@ -24,23 +24,20 @@ TRICKY = _listed("spelling.txt")
 """Words that many misspell."""
 
 
-def alphabetical(rng: random.Random) -> Sequence[Fact]:
+@drawn(150)
+def alphabetical(rng: random.Random, number: int) -> Fact:
     """The word that comes first in a dictionary; hard ones begin alike."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 3
+    level = number % 3
+    later: list[str] = []
+    while len(later) < 3:
         right = rng.choice(WORDS)
         later = [word for word in WORDS if word > right and word[:level] == right[:level]]
-        if len(later) < 3:
-            return make(rng, number)
-        wrong = rng.sample(later, 3)
-        return Fact(
-            f"first-{'-'.join((right, *sorted(wrong)))}",
-            "Which of these words comes first in alphabetical order?", right, wrong,
-            _LEVELS[level], SOURCE,
-        )  # fmt: skip
-
-    return draw(150, rng, make)
+    wrong = rng.sample(later, 3)
+    return Fact(
+        f"first-{'-'.join((right, *sorted(wrong)))}",
+        "Which of these words comes first in alphabetical order?", right, wrong,
+        _LEVELS[level], SOURCE,
+    )  # fmt: skip
 
 
 def spelling(_: random.Random) -> Sequence[Fact]:
@@ -83,114 +80,96 @@ _REAL = frozenset(("carer", "dependant", "eight", "fulfillment", "skillful"))
 """Slips that lead to another word, or to a spelling that many accept."""
 
 
-def reversed_words(rng: random.Random) -> Sequence[Fact]:
+@drawn(150)
+def reversed_words(rng: random.Random, number: int) -> Fact:
     """A word written backwards."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 3
-        long_enough = [word for word in (*WORDS, *TRICKY) if len(word) >= 5]
-        word = rng.choice([word for word in long_enough if _length(word) == level])
-        right = word[::-1]
-        wrong = {
-            right[:place] + right[place + 1] + right[place] + right[place + 2 :]
-            for place in range(len(right) - 1)
-        } - {right}
-        return Fact(
-            f"reversed-{word}", f"How is “{word}” written backwards?", right, wrong,
-            _LEVELS[level], SOURCE,
-        )  # fmt: skip
-
-    return draw(150, rng, make)
+    level = number % 3
+    long_enough = [word for word in (*WORDS, *TRICKY) if len(word) >= 5]
+    word = rng.choice([word for word in long_enough if _length(word) == level])
+    right = word[::-1]
+    wrong = {
+        right[:place] + right[place + 1] + right[place] + right[place + 2 :]
+        for place in range(len(right) - 1)
+    } - {right}
+    return Fact(
+        f"reversed-{word}", f"How is “{word}” written backwards?", right, wrong,
+        _LEVELS[level], SOURCE,
+    )  # fmt: skip
 
 
-def sorting(rng: random.Random) -> Sequence[Fact]:
+@drawn(150)
+def sorting(rng: random.Random, number: int) -> Fact:
     """Numbers from the smallest to the largest."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 3
-        bound = (20, 200, 2000)[level]
-        values = rng.sample(range(1, bound), 4 + level)
-        right = sorted(values)
-        wrong = set()
-        for one, two in itertools.combinations(range(len(right)), 2):
-            slipped = list(right)
-            slipped[one], slipped[two] = slipped[two], slipped[one]
-            wrong.add(", ".join(map(str, slipped)))
-        return Fact(
-            f"sort-{'-'.join(map(str, values))}",
-            f"Which is the list {', '.join(map(str, values))} sorted from smallest to largest?",
-            ", ".join(map(str, right)), wrong, _LEVELS[level], SOURCE,
-        )  # fmt: skip
-
-    return draw(150, rng, make)
+    level = number % 3
+    bound = (20, 200, 2000)[level]
+    values = rng.sample(range(1, bound), 4 + level)
+    right = sorted(values)
+    wrong = set()
+    for one, two in itertools.combinations(range(len(right)), 2):
+        slipped = list(right)
+        slipped[one], slipped[two] = slipped[two], slipped[one]
+        wrong.add(", ".join(map(str, slipped)))
+    return Fact(
+        f"sort-{'-'.join(map(str, values))}",
+        f"Which is the list {', '.join(map(str, values))} sorted from smallest to largest?",
+        ", ".join(map(str, right)), wrong, _LEVELS[level], SOURCE,
+    )  # fmt: skip
 
 
 _PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
 
-def list_position(rng: random.Random) -> Sequence[Fact]:
+@drawn(150)
+def list_position(rng: random.Random, number: int) -> Fact:
     """The word at a place of a list, counted from its beginning or its end."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 3
-        listed = rng.sample(WORDS, 5 + 2 * level)
-        place = rng.randrange(1, len(listed) - 1)
-        from_end = rng.random() < 0.5
-        right = listed[-place - 1] if from_end else listed[place]
-        side = "from the end" if from_end else "from the beginning"
-        return Fact(
-            f"place-{place + 1}-{'end' if from_end else 'start'}-{'-'.join(listed)}",
-            f"List: {', '.join(listed)}. Which word is the {_PLACES[place]} {side}?", right,
-            [word for word in listed if word != right], _LEVELS[level], SOURCE,
-        )  # fmt: skip
-
-    return draw(150, rng, make)
+    level = number % 3
+    listed = rng.sample(WORDS, 5 + 2 * level)
+    place = rng.randrange(1, len(listed) - 1)
+    from_end = rng.random() < 0.5
+    right = listed[-place - 1] if from_end else listed[place]
+    side = "from the end" if from_end else "from the beginning"
+    return Fact(
+        f"place-{place + 1}-{'end' if from_end else 'start'}-{'-'.join(listed)}",
+        f"List: {', '.join(listed)}. Which word is the {_PLACES[place]} {side}?", right,
+        [word for word in listed if word != right], _LEVELS[level], SOURCE,
+    )  # fmt: skip
 
 
-def letter_counts(rng: random.Random) -> Sequence[Fact]:
+@drawn(150)
+def letter_counts(rng: random.Random, number: int) -> Fact:
     """How often a letter stands in a word, as an open question."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 3
-        word = rng.choice([word for word in (*WORDS, *TRICKY) if _length(word) == level])
-        letter = rng.choice(word.lower())
-        return Fact(
-            f"letter-{letter}-{word}", f"How often does the letter “{letter}” occur in “{word}”?",
-            str(word.lower().count(letter)), (), _LEVELS[level], SOURCE,
-        )  # fmt: skip
-
-    return draw(150, rng, make)
+    level = number % 3
+    word = rng.choice([word for word in (*WORDS, *TRICKY) if _length(word) == level])
+    letter = rng.choice(word.lower())
+    return Fact(
+        f"letter-{letter}-{word}", f"How often does the letter “{letter}” occur in “{word}”?",
+        str(word.lower().count(letter)), (), _LEVELS[level], SOURCE,
+    )  # fmt: skip
 
 
 def _length(word: str) -> int:
     return 0 if len(word) <= 5 else 1 if len(word) <= 9 else 2
 
 
-def different_words(rng: random.Random) -> Sequence[Fact]:
+@drawn(120)
+def different_words(rng: random.Random, number: int) -> Fact:
     """How many different words a list holds, as an open question."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 3
-        listed = rng.choices(rng.sample(WORDS, 3 + level), k=5 + 2 * level)
-        return Fact(
-            f"different-{'-'.join(listed)}",
-            f"How many different words are in this list: {', '.join(listed)}?",
-            str(len(set(listed))), (), _LEVELS[level], SOURCE,
-        )  # fmt: skip
-
-    return draw(120, rng, make)
+    level = number % 3
+    listed = rng.choices(rng.sample(WORDS, 3 + level), k=5 + 2 * level)
+    return Fact(
+        f"different-{'-'.join(listed)}",
+        f"How many different words are in this list: {', '.join(listed)}?",
+        str(len(set(listed))), (), _LEVELS[level], SOURCE,
+    )  # fmt: skip
 
 
-def first_letters(rng: random.Random) -> Sequence[Fact]:
+@drawn(120)
+def first_letters(rng: random.Random, number: int) -> Fact:
     """The first letters of some words as one word, as an open question."""
-
-    def make(rng: random.Random, number: int) -> Fact:
-        level = number % 3
-        listed = rng.sample(WORDS, 3 + level)
-        return Fact(
-            f"letters-{'-'.join(listed)}",
-            f"Write the first letters of these words one after another: {', '.join(listed)}.",
-            "".join(word[0] for word in listed), (), _LEVELS[level], SOURCE,
-        )  # fmt: skip
-
-    return draw(120, rng, make)
+    level = number % 3
+    listed = rng.sample(WORDS, 3 + level)
+    return Fact(
+        f"letters-{'-'.join(listed)}",
+        f"Write the first letters of these words one after another: {', '.join(listed)}.",
+        "".join(word[0] for word in listed), (), _LEVELS[level], SOURCE,
+    )  # fmt: skip
