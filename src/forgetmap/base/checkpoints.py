@@ -1,4 +1,4 @@
-"""What writing a checkpoint takes: a folder that appears whole, the header of safetensors files."""
+"""Write checkpoints: folders that appear whole, headers of safetensors files, configurations."""
 
 from __future__ import annotations
 
@@ -36,6 +36,11 @@ def header_bytes(tensors: Mapping[str, tuple[str, tuple[int, ...]]]) -> bytes:
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)  # aligned numbers are read faster
     return len(text).to_bytes(8, "little") + text
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a configuration, indented for people to read."""
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 @contextmanager

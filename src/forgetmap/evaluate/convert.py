@@ -12,7 +12,6 @@ Four things go wrong when transformers is left to do this, silently but for the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from ml_dtypes import bfloat16
 
-from forgetmap.base.checkpoints import header_bytes, new_folder
+from forgetmap.base.checkpoints import header_bytes, new_folder, write_json
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import file_hash
 from forgetmap.base.words import brief
@@ -95,12 +94,12 @@ def convert_gguf(path: str | Path, out: str | Path, dtype: SaveType = "float32")
     with new_folder(out) as folder:
         config = architecture.config(meta)
         config |= {"torch_dtype": dtype, "dtype": dtype}
-        _write_json(folder / "config.json", config)
+        write_json(folder / "config.json", config)
         _tokenizer(path, meta).save(str(folder / "tokenizer.json"))
-        _write_json(folder / "tokenizer_config.json", _tokenizer_config(meta))
+        write_json(folder / "tokenizer_config.json", _tokenizer_config(meta))
         _save_weights(folder / "model.safetensors", _weights(tensors, meta, architecture), dtype)
         sums = {file.name: file_hash(file) for file in sorted(folder.iterdir())}
-        _write_json(folder / ABOUT, {"source": path.name, "sha256": file_hash(path), "files": sums})
+        write_json(folder / ABOUT, {"source": path.name, "sha256": file_hash(path), "files": sums})
     return out
 
 
@@ -197,12 +196,12 @@ def _weights(
 ) -> dict[str, Weights]:
     from gguf.quants import dequantize
 
-    found = {}
+    weights = {}
     for tensor in tensors:
         weight = dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
         name = _tensor_name(tensor.name, architecture.layer_names)
-        found[name] = np.ascontiguousarray(architecture.adjust(tensor.name, weight, meta))
-    return found
+        weights[name] = np.ascontiguousarray(architecture.adjust(tensor.name, weight, meta))
+    return weights
 
 
 def _tensor_name(name: str, layer_names: Mapping[str, str]) -> str:
@@ -301,33 +300,30 @@ def _sentencepiece_tokenizer(meta: Mapping[str, Any]) -> Tokenizer:
 
 def _merges(vocabulary: Mapping[str, int], scores: list[float]) -> list[tuple[str, str]]:
     """All ways to put a token together from two, the best scored token first."""
-    found = [
+    merges = [
         (-scores[place], vocabulary[left], vocabulary[right], left, right)
         for token, place in vocabulary.items()
         for left, right in ((token[:cut], token[cut:]) for cut in range(1, len(token)))
         if left in vocabulary and right in vocabulary
     ]
-    return [merge[3:] for merge in sorted(found)]
+    return [merge[3:] for merge in sorted(merges)]
 
 
 def _add_whole_tokens(tokenizer: Tokenizer, meta: Mapping[str, Any]) -> None:
     from tokenizers import AddedToken
 
     tokens, kinds = meta["tokenizer.ggml.tokens"], meta["tokenizer.ggml.token_type"]
-    tokenizer.add_special_tokens(
-        [
-            AddedToken(token, special=True, normalized=False)
-            for token, kind in zip(tokens, kinds, strict=True)
-            if kind == _CONTROL
-        ]
-    )
-    tokenizer.add_tokens(
-        [
-            AddedToken(token, special=False, normalized=False)
-            for token, kind in zip(tokens, kinds, strict=True)
-            if kind == _USER_DEFINED
-        ]
-    )
+    for wanted, add in (
+        (_CONTROL, tokenizer.add_special_tokens),
+        (_USER_DEFINED, tokenizer.add_tokens),
+    ):
+        add(
+            [
+                AddedToken(token, special=wanted == _CONTROL, normalized=False)
+                for token, kind in zip(tokens, kinds, strict=True)
+                if kind == wanted
+            ]
+        )
 
 
 def _put_bos_first(tokenizer: Tokenizer, meta: Mapping[str, Any]) -> None:
@@ -356,7 +352,3 @@ def _tokenizer_config(meta: Mapping[str, Any]) -> dict[str, Any]:
     if template := meta.get("tokenizer.chat_template"):
         config["chat_template"] = template
     return config
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

@@ -122,12 +122,12 @@ class Writer:
         if not opening.stop and opening.is_complete is None and count < opening.max_tokens:
             return None  # nothing to look for in the text yet
         text = self._text(row.written)
-        cuts = [cut for stop in row.opening.stop if (cut := text.find(stop)) >= 0]
+        cuts = [cut for stop in opening.stop if (cut := text.find(stop)) >= 0]
         if cuts:
             return Written(text[: min(cuts)], count, finished=True)
-        if row.opening.is_complete is not None and row.opening.is_complete(text):
+        if opening.is_complete is not None and opening.is_complete(text):
             return Written(text, count, finished=True)
-        if count >= row.opening.max_tokens:
+        if count >= opening.max_tokens:
             return Written(text, count, finished=False)
         return None
 

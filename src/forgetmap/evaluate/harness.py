@@ -65,13 +65,15 @@ class HarnessModel:
                 for number, request in enumerate(requests)
                 for option in request.options
             ]
-            found = iter(model.loglikelihood(asked, disable_tqdm=True))
+            scored = iter(model.loglikelihood(asked, disable_tqdm=True))
             return [
-                Reply(likelihoods=tuple(float(next(found)[0]) for _ in request.options))
+                Reply(likelihoods=tuple(float(next(scored)[0]) for _ in request.options))
                 for request in requests
             ]
         if requests[0].temperature:
-            _seed(requests[0].seed)
+            import torch
+
+            torch.manual_seed(requests[0].seed % 2**63)  # lm-eval's classes know one for all
         asked = [
             Instance("generate_until", {}, (self._text(request.prompt), _how(request)), number)
             for number, request in enumerate(requests)
@@ -104,15 +106,8 @@ def _device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def _seed(seed: int) -> None:
-    """One seed for the group: lm-eval's classes know none for single requests."""
-    import torch
-
-    torch.manual_seed(seed % 2**63)
-
-
 def _how(request: Request) -> dict[str, Any]:
-    sampled = {"do_sample": True, "temperature": request.temperature}
-    greedy = {"do_sample": False}
-    wanted = sampled if request.temperature else greedy
-    return {"until": list(request.stop), "max_gen_toks": request.max_tokens, **wanted}
+    how = {"until": list(request.stop), "max_gen_toks": request.max_tokens}
+    if not request.temperature:
+        return {**how, "do_sample": False}
+    return {**how, "do_sample": True, "temperature": request.temperature}

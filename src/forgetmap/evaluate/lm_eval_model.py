@@ -39,13 +39,13 @@ def register() -> type[Any]:
                 self._packed = PackedScorer(self.model)
             if self.backend == "causal" and self._packed.packs:
                 return _score(self, self._packed, requests)
-            found: list[tuple[float, bool]] = super()._loglikelihood_tokens(
+            answers: list[tuple[float, bool]] = super()._loglikelihood_tokens(
                 requests, disable_tqdm, override_bs
             )
-            return found
+            return answers
 
-    found: type[Any] = register_model("forgetmap")(ForgetmapLM)
-    return found
+    known: type[Any] = register_model("forgetmap")(ForgetmapLM)
+    return known
 
 
 def _score(model: Any, scorer: PackedScorer, requests: list[_Encoded]) -> list[tuple[float, bool]]:

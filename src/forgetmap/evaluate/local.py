@@ -26,7 +26,6 @@ _TEXTS_A_BATCH = {"cpu": 16, "cuda": 256}
 _TOKENS_A_BATCH = {"cpu": 2**14, "cuda": 2**17}
 """Of texts written together, with padding and what is to be written: what the cache has to hold."""
 _Asked = TypeVar("_Asked")
-_Got = TypeVar("_Got")
 
 
 class LocalModel:
@@ -48,13 +47,14 @@ class LocalModel:
         self._choices: Made = {}
         self.warnings = [] if how.dtype == "float32" else [BF16_WARNING.format(dtype=how.dtype)]
         self.fingerprint = f"{weights}/{tokens}/{how.dtype}"
+        template = str(self._tokenizer.chat_template).encode() if chat else None
         self.settings = {
             "model type": "transformers",
             "dtype": how.dtype,
             "batch size": how.batch or "auto",
             "weights": weights,
             "tokenizer": tokens,
-            "chat template": self._template_hash() if chat else None,
+            "chat template": sha256(template).hexdigest()[:16] if template else None,
             "engine": _engine(),
         }
 
@@ -102,57 +102,60 @@ class LocalModel:
     def run(self, requests: Sequence[Request], hints: dict[str, Any]) -> list[Reply]:
         """Answer a group; all of its requests are of one kind."""
         if requests[0].options:
-            return self._score(self._as_choices(requests), hints)
+            return self._score(self._as_choices(requests), hints.get("shared", 0))
         return self._write([self._opening(request) for request in requests])
 
-    def _score(self, choices: list[Choice], hints: dict[str, Any]) -> list[Reply]:
-        fits = [choice.longest <= self._positions for choice in choices]
-        inside = [choice for choice, fit in zip(choices, fits, strict=True) if fit]
-        shared = hints.get("shared", 0)
-        found = iter(self._by_halves(inside, lambda some: self._scorer.score(some, shared)))
-        replies = []
-        for choice, fit in zip(choices, fits, strict=True):
-            if not fit:
-                replies.append(self._too_long(choice.longest))
-                continue
-            likelihoods = tuple(scored.log_likelihood for scored in next(found))
-            tokens = sum(len(option) for option in choice.options)
-            replies.append(Reply(likelihoods=likelihoods, tokens=tokens))
-        return replies
+    def _score(self, choices: list[Choice], shared: int) -> list[Reply]:
+        def score(part: list[Choice]) -> list[Reply]:
+            return [
+                Reply(
+                    likelihoods=tuple(option.log_likelihood for option in scored),
+                    tokens=sum(len(option) for option in choice.options),
+                )
+                for choice, scored in zip(part, self._scorer.score(part, shared), strict=True)
+            ]
+
+        return self._answer(choices, [choice.longest for choice in choices], score)
 
     def _write(self, openings: list[Opening]) -> list[Reply]:
-        fits = [len(one.tokens) + one.max_tokens <= self._positions for one in openings]
-        inside = [opening for opening, fit in zip(openings, fits, strict=True) if fit]
-        found = iter(self._by_halves(inside, self._writer.write))
-        replies = []
-        for opening, fit in zip(openings, fits, strict=True):
-            if not fit:
-                replies.append(self._too_long(len(opening.tokens) + opening.max_tokens))
-                continue
-            written = next(found)
-            replies.append(
+        def write(part: list[Opening]) -> list[Reply]:
+            return [
                 Reply(text=written.text, finished=written.finished, tokens=written.tokens)
-            )
-        return replies
+                for written in self._writer.write(part)
+            ]
 
-    def _too_long(self, tokens: int) -> Reply:
-        return Reply("error", note=f"needs {tokens} tokens, the model takes {self._positions}")
+        needs = [len(opening.tokens) + opening.max_tokens for opening in openings]
+        return self._answer(openings, needs, write)
+
+    def _answer(
+        self, items: list[_Asked], needs: list[int], work: Callable[[list[_Asked]], list[Reply]]
+    ) -> list[Reply]:
+        """Answer what fits into the model's positions; the rest becomes an error."""
+        fits = [tokens <= self._positions for tokens in needs]
+        inside = [item for item, fit in zip(items, fits, strict=True) if fit]
+        replies = iter(self._by_halves(inside, work))
+        return [
+            next(replies)
+            if fit
+            else Reply("error", note=f"needs {tokens} tokens, the model takes {self._positions}")
+            for tokens, fit in zip(needs, fits, strict=True)
+        ]
 
     def _by_halves(
-        self, items: list[_Asked], work: Callable[[list[_Asked]], list[_Got]]
-    ) -> list[_Got]:
+        self, items: list[_Asked], work: Callable[[list[_Asked]], list[Reply]]
+    ) -> list[Reply]:
         """Do the work in one go, or in smaller parts once the memory has not sufficed.
 
         Groups are made to need about the same memory, so it is a share of each that fits.
         """
         import torch
 
-        found: list[_Got] = []
-        while len(found) < len(items):
+        replies: list[Reply] = []
+        while len(replies) < len(items):
             rows = max(1, int(len(items) * self._share_that_fits))
-            rest = items[len(found) :][:rows]
+            rest = items[len(replies) :][:rows]
             try:
-                found += work(rest)
+                replies += work(rest)
             except torch.OutOfMemoryError as error:
                 torch.cuda.empty_cache()
                 if len(rest) == 1:
@@ -160,7 +163,7 @@ class LocalModel:
                         f"{self.name}: one item alone does not fit into the memory of {self._kind}"
                     ) from error
                 self._share_that_fits = len(rest) / len(items) / 2
-        return found
+        return replies
 
     def _as_choices(self, requests: Sequence[Request]) -> list[Choice]:
         """Items as tokens; what is not made yet is made in one call, spread over all cores."""
@@ -186,7 +189,11 @@ class LocalModel:
                 context, *wholes = (next(made) for _ in group)
             else:
                 context = [self._first_token]
-                wholes = [context + self._bare_tokens(option) for option in request.options]
+                encode = self._tokenizer.encode
+                wholes = [
+                    context + list(encode(option, add_special_tokens=False))
+                    for option in request.options
+                ]
             options = tuple(tuple(whole[len(context) :] or whole[-1:]) for whole in wholes)
             self._choices[request.prompt, request.options] = Choice(tuple(context), options)
 
@@ -195,8 +202,9 @@ class LocalModel:
             return []
         bos = self._tokenizer.bos_token
         has_bos = bool(bos) and texts[0].startswith(bos)  # a chat template may have written it
-        found: list[list[int]] = self._tokenizer(texts, add_special_tokens=not has_bos)["input_ids"]
-        return found
+        encoded = self._tokenizer(texts, add_special_tokens=not has_bos)
+        tokens: list[list[int]] = encoded["input_ids"]
+        return tokens
 
     def _opening(self, request: Request) -> Opening:
         from forgetmap.evaluate.generation import Opening
@@ -211,13 +219,7 @@ class LocalModel:
         )
 
     def _encode(self, prompt: Prompt) -> list[int]:
-        return self._tokens(self._text(prompt)) or [self._first_token]
-
-    def _tokens(self, text: str) -> list[int]:
-        return self._many_tokens([text])[0]
-
-    def _bare_tokens(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text, add_special_tokens=False))
+        return self._many_tokens([self._text(prompt)])[0] or [self._first_token]
 
     def _text(self, prompt: Prompt) -> str:
         if isinstance(prompt, str):
@@ -236,11 +238,8 @@ class LocalModel:
 
     @cached_property
     def _first_token(self) -> int:
-        tokenizer = self._tokenizer
-        first = (
-            tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
-        )
-        return int(first or 0)
+        first = self._tokenizer.bos_token_id
+        return int((self._tokenizer.eos_token_id if first is None else first) or 0)
 
     @cached_property
     def _tokenizer(self) -> PreTrainedTokenizerBase:
@@ -249,17 +248,14 @@ class LocalModel:
         except ImportError as error:
             raise extra_missing("transformers", "eval") from error
         try:
-            found = AutoTokenizer.from_pretrained(self._base)
+            tokenizer = AutoTokenizer.from_pretrained(self._base)
         except (OSError, ValueError, KeyError, TypeError, ImportError, AttributeError) as error:
             raise InputError(
                 f"{self._base}: its tokenizer cannot be loaded ({brief(error)})"
             ) from error
-        if self._chat and not found.chat_template:
+        if self._chat and not tokenizer.chat_template:
             raise InputError(f"{self.name}: has no chat template; run with --no-chat")
-        return found
-
-    def _template_hash(self) -> str:
-        return sha256(str(self._tokenizer.chat_template).encode()).hexdigest()[:16]
+        return tokenizer
 
     @cached_property
     def _config(self) -> Any:
@@ -362,7 +358,7 @@ def _from_hub(name: str) -> Path:
         return Path(snapshot_download(name, ignore_patterns=["*.pth", "original/*", "*.gguf"]))
     except Exception as error:  # the hub's client raises what its HTTP library raises
         raise InputError(
-            f"{name}: is no folder here and could not be had from the hub ({brief(error)})"
+            f"{name}: is not a folder here and could not be loaded from the hub ({brief(error)})"
         ) from error
 
 

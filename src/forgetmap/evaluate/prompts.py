@@ -111,33 +111,37 @@ def make_request(task: Task, question: Question, how: Asking, seed: int = 0) -> 
         # A chat's turn begins with the answer itself; plain text needs a space before it.
         space = "" if how.chat else " "
         return Request(prompt, tuple(space + choice for choice in question.choices))
-    check = partial(_is_complete, as_written(task, lettered), question.choices)
+    from forgetmap.evaluate.answers import is_complete
+
+    written = as_written(task, lettered)
     return Request(
         prompt,
         max_tokens=how.max_tokens or task.max_tokens,
         stop=task.stop,
         temperature=how.temperature,
         seed=seed if how.temperature else 0,
-        is_complete=None if task.scorer == UNSCORED else check,
-        form=_written_scorer(task, lettered),
+        is_complete=None
+        if task.scorer == UNSCORED
+        else partial(is_complete, written, choices=question.choices),
+        form=written.scorer,
     )
 
 
 def as_written(task: Task, lettered: bool) -> Task:
-    """The task as the answers see it: without its questions, which need not travel."""
-    scorer = _written_scorer(task, lettered)
+    """The task as the answers see it: without its questions, which need not travel.
+
+    Lettered options are read as letters; the published rule for letters stays the published one.
+    """
+    scorer = "letter" if lettered and not task.scorer.startswith("letter") else task.scorer
     return dataclasses.replace(task, questions=tuple, scorer=scorer)
-
-
-def _is_complete(task: Task, choices: tuple[str, ...], text: str) -> bool:
-    from forgetmap.evaluate.answers import is_complete
-
-    return is_complete(task, text, choices)
 
 
 def _prompt(task: Task, question: Question, how: Asking, lettered: bool) -> Prompt:
     turns: list[tuple[str, str]] = [
-        (_ask(task, example, lettered), _solution(example, lettered))
+        (
+            _ask(task, example, lettered),
+            ascii_uppercase[example.gold] if lettered else example.target,
+        )
         for example in task.examples[: how.shots]
     ]
     turns += question.earlier
@@ -163,10 +167,6 @@ def _ask(task: Task, question: Question, lettered: bool) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _solution(question: Question, lettered: bool) -> str:
-    return ascii_uppercase[question.gold] if lettered else question.target
-
-
 def describe(how: Asking) -> dict[str, Any]:
     """The settings of asking, by the names that the comparability panel knows."""
     sampling = {"temperature": how.temperature, "repeats": how.repeats} if how.temperature else {}
@@ -177,8 +177,3 @@ def describe(how: Asking) -> dict[str, Any]:
         "chat template": "applied" if how.chat else None,
         "system prompt": how.system or None,
     }
-
-
-def _written_scorer(task: Task, lettered: bool) -> str:
-    """How a written answer is read; the published rule for letters stays the published one."""
-    return "letter" if lettered and not task.scorer.startswith("letter") else task.scorer

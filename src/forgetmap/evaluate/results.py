@@ -150,12 +150,12 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     path = folder / MANIFEST
     if not path.is_file():
         return None
-    found = read_json(path)
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    manifest = read_json(path)
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{path}: is not the manifest of an evaluation; name another folder")
-    if not isinstance(version := found.get("schema_version"), int) or version > SCHEMA_VERSION:
+    if not isinstance(version := manifest.get("schema_version"), int) or version > SCHEMA_VERSION:
         raise InputError(
             f"{path}: has schema version {version}, this forgetmap knows up to {SCHEMA_VERSION}; "
             "upgrade forgetmap"
         )
-    return found
+    return manifest

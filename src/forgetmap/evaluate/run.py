@@ -76,7 +76,7 @@ def evaluate(
     asking, out = asking or Asking(), Path(out)
     if limit is not None and limit < 1:
         raise InputError(f"--limit {limit}: must be at least 1")
-    chosen = _only(load_suite(suite, asking.seed), tasks)
+    chosen = only_tasks(load_suite(suite, asking.seed), tasks)
     if isinstance(model, str):
         model = open_model(model, running, chat=asking.chat)
     asked = [one for task in chosen.tasks for one in _ask(task, asking, model, limit)]
@@ -116,7 +116,8 @@ def load_suite(suite: str | Path | Suite, seed: int = 0) -> Suite:
     return suites.load(suite, seed)
 
 
-def _only(suite: Suite, tasks: Sequence[str]) -> Suite:
+def only_tasks(suite: Suite, tasks: Sequence[str], option: str = "--tasks") -> Suite:
+    """The suite with the tasks of these names or patterns; the whole suite where none is named."""
     if not tasks:
         return suite
     kept = tuple(
@@ -124,7 +125,7 @@ def _only(suite: Suite, tasks: Sequence[str]) -> Suite:
     )
     if not kept:
         there = some(task.name for task in suite.tasks)
-        raise InputError(f"--tasks {', '.join(tasks)}: not in the suite {suite.name} ({there})")
+        raise InputError(f"{option} {', '.join(tasks)}: not in the suite {suite.name} ({there})")
     return dataclasses.replace(suite, tasks=kept)
 
 

@@ -94,7 +94,10 @@ def _asked_alike(task: Task) -> Task:
     """Say what lm-eval leaves to its filters: a cue in the prompt, a number after `####`."""
     every = [*task.questions(), *task.examples]
     if all(_NUMBER_MARK in question.target for question in every):  # worked solutions, as in GSM8K
-        asked = [_with_number(question) for question in task.questions()]
+        asked = [
+            replace(question, target=question.target.rpartition(_NUMBER_MARK)[2].strip())
+            for question in task.questions()
+        ]
         return replace(task, questions=partial(tuple, asked), scorer="number")
     if not all(question.prompt.endswith(_CUE) for question in every):
         return task
@@ -105,10 +108,6 @@ def _asked_alike(task: Task) -> Task:
 
 _CUE = "\nAnswer:"
 _NUMBER_MARK = "####"
-
-
-def _with_number(question: Question) -> Question:
-    return replace(question, target=question.target.rpartition(_NUMBER_MARK)[2].strip())
 
 
 def _without_cue(question: Question) -> Question:

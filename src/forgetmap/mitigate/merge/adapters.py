@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from forgetmap.base.checkpoints import write_json
 from forgetmap.base.errors import InputError
 from forgetmap.base.json import read_json
 from forgetmap.base.words import some
@@ -81,11 +81,11 @@ class Adapter:
         embeddings = set()
         for key, tensor in tensors.items():
             name = key.removeprefix(_PREFIX)
-            if found := _FACTOR.fullmatch(name):
-                factors.setdefault(found[1], {})[found[3]] = tensor
-                embeddings |= {found[1]} if found[2] else set()
+            if factor := _FACTOR.fullmatch(name):
+                factors.setdefault(factor[1], {})[factor[3]] = tensor
+                embeddings |= {factor[1]} if factor[2] else set()
             elif ".lora_" in name:
-                raise InputError(f"{self.folder}: {key} is no factor of a LoRA adapter known here")
+                raise InputError(f"{self.folder}: {key} is not a known factor of a LoRA adapter")
             elif _COPY in name:
                 self.copies[name] = tensor
             else:
@@ -113,8 +113,8 @@ class AdaptedWeights(Weights):
     def __init__(self, folder: str | Path, adapter: str | Path) -> None:
         super().__init__(folder)
         self.adapter = Adapter(adapter)
-        self._modules = {f"{name}.weight": found for name, found in self.adapter.modules.items()}
-        copies = {name.replace(_COPY, "."): found for name, found in self.adapter.copies.items()}
+        self._modules = {f"{name}.weight": module for name, module in self.adapter.modules.items()}
+        copies = {name.replace(_COPY, "."): copy for name, copy in self.adapter.copies.items()}
         whole = {**copies, **self.adapter.replaced}
         unknown = [name for name in (*self._modules, *whole) if name not in self.tensors]
         if unknown:
@@ -133,15 +133,15 @@ class AdaptedWeights(Weights):
 
     def read(self, name: str, start: int, stop: int) -> Floats:
         """A block of a tensor; of its change only the rows that the block touches are made."""
-        found = super().read(name, start, stop)
+        numbers = super().read(name, start, stop)
         if name not in self._modules:
-            return found
+            return numbers
         left, right = self._factors(name)
         width = right.shape[1]
         top, bottom = start // width, -(-stop // width)
         change = (left[top:bottom] @ right).reshape(-1)
-        found += change[start - top * width : stop - top * width]
-        return found
+        numbers += change[start - top * width : stop - top * width]
+        return numbers
 
     def carried_from(self) -> list[Path]:
         """The base's config; the adapter's tokenizer, where it has one."""
@@ -149,8 +149,7 @@ class AdaptedWeights(Weights):
 
     def _read_factors(self, name: str) -> tuple[Floats, Floats]:
         module = self._modules[name]
-        a, b = (factor.read().reshape(factor.shape) for factor in (module.a, module.b))
-        b = b * module.scale
+        a, b = module.a.matrix(), module.b.matrix() * module.scale
         return (a.T, b.T) if self._is_turned(module) else (b, a)
 
     def _is_turned(self, module: Module) -> bool:
@@ -176,7 +175,7 @@ def scale_adapter(adapter: Adapter, share: float, folder: Path) -> None:
         a, b = _matrices(module)
         factors |= _keys(name, module, a, b * np.float32(share))
     save_tensors(folder / FILE, factors)
-    _write_config(folder, adapter.config)
+    write_json(folder / CONFIG, adapter.config)
 
 
 def join_adapters(
@@ -194,16 +193,23 @@ def join_adapters(
     factors = _copies(adapters[0]) | _copies(adapters[1])
     ranks = {}
     for name in names:
-        held = [(found.modules[name], share) for found, share in zip(adapters, shares, strict=True)
-                if name in found.modules]  # fmt: skip
+        held = [
+            (adapter.modules[name], share)
+            for adapter, share in zip(adapters, shares, strict=True)
+            if name in adapter.modules
+        ]
         pairs = [(_matrices(module), share * module.scale) for module, share in held]
-        _check_joint(name, adapters, [pair for pair, _ in pairs])
+        if len({(a.shape[1], b.shape[0]) for (a, b), _ in pairs}) > 1:
+            raise InputError(
+                f"{adapters[0].folder} and {adapters[1].folder}: differ in the size of {name}; "
+                "they are not adapters of one base"
+            )
         a = np.concatenate([pair[0] for pair, _ in pairs], axis=0)
         b = np.concatenate([pair[1] * np.float32(factor) for pair, factor in pairs], axis=1)
         ranks[name] = len(a)
         factors |= _keys(name, held[0][0], a, b)
     save_tensors(folder / FILE, factors)
-    _write_config(folder, {**adapters[1].config, **_joint_settings(ranks)})
+    write_json(folder / CONFIG, {**adapters[1].config, **_joint_settings(ranks)})
 
 
 def _joint_settings(ranks: Mapping[str, int]) -> dict[str, Any]:
@@ -228,33 +234,17 @@ def _check_low_rank(adapter: Adapter) -> None:
         )
 
 
-def _check_joint(name: str, adapters: tuple[Adapter, Adapter], pairs: list[Any]) -> None:
-    if len({(a.shape[1], b.shape[0]) for a, b in pairs}) > 1:
-        raise InputError(
-            f"{adapters[0].folder} and {adapters[1].folder}: differ in the size of {name}; "
-            "they are not adapters of one base"
-        )
-
-
 def _copies(adapter: Adapter) -> dict[str, Floats]:
     return {
-        f"{_PREFIX}{name}": tensor.read().reshape(tensor.shape).astype(np.float32)
+        f"{_PREFIX}{name}": tensor.matrix().astype(np.float32)
         for name, tensor in adapter.copies.items()
     }
 
 
 def _matrices(module: Module) -> tuple[Floats, Floats]:
-    a, b = (factor.read().reshape(factor.shape) for factor in (module.a, module.b))
-    return a.astype(np.float32), b.astype(np.float32)
+    return module.a.matrix().astype(np.float32), module.b.matrix().astype(np.float32)
 
 
 def _keys(name: str, module: Module, a: Floats, b: Floats) -> dict[str, Floats]:
-    if module.is_embedding:
-        start = f"{_PREFIX}{name}.lora_embedding_"
-        return {f"{start}A": a, f"{start}B": b}
-    start = f"{_PREFIX}{name}.lora_"
-    return {f"{start}A.weight": a, f"{start}B.weight": b}
-
-
-def _write_config(folder: Path, config: Mapping[str, Any]) -> None:
-    (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    kind, end = ("lora_embedding_", "") if module.is_embedding else ("lora_", ".weight")
+    return {f"{_PREFIX}{name}.{kind}A{end}": a, f"{_PREFIX}{name}.{kind}B{end}": b}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -14,7 +13,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from forgetmap.base.checkpoints import new_folder
+from forgetmap.base.checkpoints import new_folder, write_json
 from forgetmap.base.errors import InputError
 from forgetmap.mitigate.merge.adapters import (
     AdaptedWeights,
@@ -246,13 +245,12 @@ class _Blender:
         return dare(*family, self._weights, how.kept, draws, how.scale, elect, in_place=True)
 
     def _limit(self, name: str, tuned: Weights) -> float:
-        change = partial(self._change, name, tuned)
-        return magnitude_at(change, self._before.tensors[name].blocks, self._how.kept)
+        def change(block: Block) -> Floats:
+            numbers = tuned.read(name, *block)
+            numbers -= self._base.read(name, *block)
+            return numbers
 
-    def _change(self, name: str, tuned: Weights, block: Block) -> Floats:
-        found = tuned.read(name, *block)
-        found -= self._base.read(name, *block)
-        return found
+        return magnitude_at(change, self._before.tensors[name].blocks, self._how.kept)
 
     def _pair(self, name: str, start: int, stop: int) -> tuple[Floats, Floats]:
         return self._before.read(name, start, stop), self._after.read(name, start, stop)
@@ -271,8 +269,8 @@ def _draw(
     words = np.random.Generator(np.random.PCG64(seed).advance(first)).integers(
         0, 2**64 - 1, -(-stop // per_word) - first, np.uint64, endpoint=True
     )
-    found = words.astype("<u8", copy=False).view(np.dtype(bits).newbyteorder("<"))
-    return found[start - per_word * first : stop - per_word * first]
+    draws = words.astype("<u8", copy=False).view(np.dtype(bits).newbyteorder("<"))
+    return draws[start - per_word * first : stop - per_word * first]
 
 
 def _check_adapters(before: str, after: str, how: How, base: object) -> None:
@@ -322,7 +320,7 @@ def _write_about(folder: Path, how: How, parents: list[str]) -> None:
     from forgetmap.base.version import __version__
 
     about = {"forgetmap": __version__, "parents": parents, **asdict(how)}
-    (folder / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    write_json(folder / ABOUT, about)
 
 
 def mergekit_yaml(

@@ -33,10 +33,10 @@ def linear(before: Floats, after: Floats, weight: float, *, in_place: bool = Fal
         >>> linear(np.array([0.0, 2.0]), np.array([4.0, 2.0]), 0.25)
         array([1., 2.])
     """
-    found = _change(after, before, in_place)
-    found *= weight
-    found += before
-    return found
+    merged = _change(after, before, in_place)
+    merged *= weight
+    merged += before
+    return merged
 
 
 def slerp(
@@ -83,8 +83,8 @@ def products(before: Floats, after: Floats) -> Floats:
     rows = [array[:whole].reshape(-1, _ROW) for array in flat]
     rest = [array[whole:] for array in flat]
     pairs = (0, 0), (1, 1), (0, 1)
-    found = [np.vecdot(rows[i], rows[j]).sum(dtype=np.float64) for i, j in pairs]
-    return np.add(found, [np.vecdot(rest[i], rest[j]) for i, j in pairs], dtype=np.float64)
+    sums = [np.vecdot(rows[i], rows[j]).sum(dtype=np.float64) for i, j in pairs]
+    return np.add(sums, [np.vecdot(rest[i], rest[j]) for i, j in pairs], dtype=np.float64)
 
 
 def cosine_of(parts: Iterable[Floats]) -> float:

@@ -22,7 +22,7 @@ from forgetmap.evaluate.models import Model, Running, open_model
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
-from forgetmap.evaluate.run import Progress, evaluate
+from forgetmap.evaluate.run import Progress, evaluate, load_suite
 from forgetmap.map.comparison import compare_logs
 from forgetmap.map.result import ForgettingMap, Headline, Verdict
 from forgetmap.map.task_maps import IGNORED, TaskMap, canonical
@@ -107,17 +107,17 @@ def parse_weights(text: str) -> list[float]:
             if step <= 0 or stop < start or (stop - start) / step >= _MOST_POINTS:
                 raise ValueError
             count = int((stop - start) / step) + 1
-            found = [float(start + step * place) for place in range(count)]
+            weights = [float(start + step * place) for place in range(count)]
         else:
-            found = sorted({float(part) for part in text.split(",")})
-        if not all(0 <= weight <= 1 for weight in found):
+            weights = sorted({float(part) for part in text.split(",")})
+        if not all(0 <= weight <= 1 for weight in weights):
             raise ValueError
     except (ValueError, InvalidOperation, OverflowError) as error:
         raise InputError(
             f"--sweep {text}: write START:STOP:STEP or a list, with weights from 0 to 1 and at "
             f"most {_MOST_POINTS} of them, e.g. 0:1:0.1"
         ) from error
-    return found
+    return weights
 
 
 def sweep(
@@ -163,9 +163,9 @@ def sweep(
     split = Split.of(sides[0], run.out / "before" / TASKS, new)
     points, maps = [], []
     for weight in weights:
-        found = run.samples(weight, sides)
         parent = run.how_at(weight).parent(base is not None)
-        point, made = measure(found, sides, split, weight, parent, draws)
+        samples = run.samples(weight, sides)
+        point, made = measure(samples, sides, split, weight, parent, draws)
         run.write_maps(weight, made)
         points.append(point)
         maps.append(made)
@@ -312,10 +312,7 @@ class _Run:
             if self.how.method not in LOW_RANK:
                 self.after = self._after_model
         check_mergeable(self.before, self.after, self.how, self.base)
-        if not isinstance(self.asked.suite, Suite):
-            from forgetmap.evaluate import suites
-
-            self.asked = dataclasses.replace(self.asked, suite=suites.load(self.asked.suite))
+        self.suite = load_suite(self.asked.suite)
 
     def how_at(self, weight: float) -> How:
         return dataclasses.replace(self.how, weight=weight)
@@ -324,13 +321,11 @@ class _Run:
         """Evaluate both parents; what they are is part of every point's identity."""
         make_folder(self.out)
         models = [self._open(name) for name in (self.before, self._after_model)]
-        suite = self.asked.suite
-        assert isinstance(suite, Suite)  # loaded when this was made
         third = self._open(self.base).fingerprint if self.base else None
         self._key = content_hash(
             *(model.fingerprint for model in models),
             third,
-            [suite.name, suite.version, list(self.asked.tasks), self.asked.limit],
+            [self.suite.name, self.suite.version, list(self.asked.tasks), self.asked.limit],
             dataclasses.asdict(self.asked.asking),
         )
         self.say(f"before: {models[0].name}")
@@ -351,10 +346,10 @@ class _Run:
         merged = self._merge(weight)
         self.say(f"weight {weight:g}: evaluating")
         name = f"{self.before}+{merged}" if is_adapter(merged) else str(merged)
-        found = self._evaluate(self._open(name), folder)
+        samples = self._evaluate(self._open(name), folder)
         if not self.keep:
             shutil.rmtree(merged)
-        return found
+        return samples
 
     def write_maps(self, weight: float, maps: dict[str, ForgettingMap]) -> None:
         """Keep the maps of a point beside its answers."""
@@ -403,7 +398,7 @@ class _Run:
         asked = self.asked
         return evaluate(
             model,
-            asked.suite,
+            self.suite,
             folder,
             asking=asked.asking,
             tasks=asked.tasks,

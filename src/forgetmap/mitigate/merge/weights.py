@@ -23,7 +23,7 @@ import numpy as np
 from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
-from forgetmap.base.checkpoints import DTYPE_SIZES, header_bytes
+from forgetmap.base.checkpoints import DTYPE_SIZES, header_bytes, write_json
 from forgetmap.base.errors import InputError
 from forgetmap.base.json import read_json
 from forgetmap.base.words import some
@@ -99,6 +99,10 @@ class Tensor:
     def read(self, start: int = 0, stop: int | None = None) -> Floats:
         """Numbers in the type they are computed in."""
         return to_wide(self.raw(start, stop), self.dtype)
+
+    def matrix(self) -> Floats:
+        """All numbers, in the tensor's shape."""
+        return self.read().reshape(self.shape)
 
 
 def to_wide(raw: NDArray[Any], dtype: str) -> Floats:
@@ -375,17 +379,14 @@ class _Part(NamedTuple):
 
 def _begin(file: IO[bytes], held: Mapping[str, Tensor]) -> list[_Part]:
     """Write the header of a shard; what is left to write."""
-    end = file.write(_header(held))
+    types = {name: (tensor.dtype, tensor.shape) for name, tensor in held.items()}
+    end = file.write(header_bytes(types))
     parts = []
     for name, tensor in held.items():
         parts.append(_Part(name, tensor, file.fileno(), end))
         end += tensor.size
     file.truncate(end)
     return parts
-
-
-def _header(held: Mapping[str, Tensor]) -> bytes:
-    return header_bytes({name: (tensor.dtype, tensor.shape) for name, tensor in held.items()})
 
 
 def save_tensors(file: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
@@ -411,4 +412,4 @@ def write_config(config: Mapping[str, Any], dtype: str, folder: Path) -> None:
     """Write a model's config, its number type that of the weights that were written."""
     known = [key for key in ("dtype", "torch_dtype") if key in config]
     config = {**config, **dict.fromkeys(known, dtype)}
-    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    write_json(folder / "config.json", config)

@@ -24,7 +24,7 @@ from forgetmap.base.files import make_folder, replacing
 from forgetmap.base.model import Frozen
 from forgetmap.base.version import __version__
 from forgetmap.base.words import percent, some
-from forgetmap.evaluate.models import Model, Running
+from forgetmap.evaluate.models import Model, Running, open_model
 from forgetmap.evaluate.store import Store
 from forgetmap.map.items import Filter
 from forgetmap.map.saved import MAP, SavedComparison, open_saved
@@ -120,7 +120,7 @@ class _Plan:
     @cached_property
     def wanted(self) -> dict[str, int]:
         """Category -> examples."""
-        return share_out(self.budget, {name: len(found) for name, found in self.forgotten.items()})
+        return share_out(self.budget, {name: len(texts) for name, texts in self.forgotten.items()})
 
     def missing(self, examples: Sequence[Example]) -> dict[str, int]:
         """Category -> examples that are not there yet."""
@@ -216,7 +216,7 @@ def build_replay(
     plan = _Plan(comparison, _forgotten(comparison, categories), budget, making, mixing)
     draft = _Draft(LeakCheck(_evaluation_items(comparison, logs)))
     drawn = _drawable(read_pool(pool), plan, draft, strict) if pool else None
-    opened = _open_model(model, running, making.chat) if model is not None else None
+    opened = open_model(model, running, chat=making.chat) if isinstance(model, str) else model
     make_folder(out)
     if drawn:
         halves = {name: -(-count // 2) for name, count in plan.wanted.items()}
@@ -230,8 +230,10 @@ def build_replay(
     if opened and drawn:
         draft.examples += drawn.take(plan.missing(draft.examples))
     if not draft.examples:
+        counts = {**draft.dropped, "holds an evaluation item": len(draft.refusals)}
+        reasons = [f"{reason}: {count:,}" for reason, count in counts.items() if count]
         raise InputError(
-            f"no example could be made or drawn ({_told(draft)}); "
+            f"no example could be made or drawn ({', '.join(reasons) or 'no row'}); "
             "try another pool or a lower --agreement"
         )
     random.Random(making.seed).shuffle(draft.examples)  # TRL may take the first rows only
@@ -274,20 +276,20 @@ def _category(comparison: SavedComparison, task: str) -> str:
 
 def _forgotten(comparison: SavedComparison, chosen: Sequence[str]) -> dict[str, list[str]]:
     """Category -> texts of its forgotten items, the category with most first."""
-    found: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for batch in comparison.store.table(Filter(transition="forgotten")):
         for row in batch.select(["task", "prompt_before"]).to_pylist():
             text = row["prompt_before"] or ""
-            found.setdefault(_category(comparison, row["task"]), []).append(text)
-    if not found:
+            texts.setdefault(_category(comparison, row["task"]), []).append(text)
+    if not texts:
         raise InputError(f"{comparison.name}: no item of the map was forgotten; nothing to replay")
-    found = dict(sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+    texts = dict(sorted(texts.items(), key=lambda pair: (-len(pair[1]), pair[0])))
     for name in chosen:
-        if name not in found:
+        if name not in texts:
             raise InputError(
-                f"--category {name}: no item of it was forgotten; the map's are {some(found, 20)}"
+                f"--category {name}: no item of it was forgotten; the map's are {some(texts, 20)}"
             )
-    return {name: texts for name, texts in found.items() if name in chosen or not chosen}
+    return {name: held for name, held in texts.items() if name in chosen or not chosen}
 
 
 def _evaluation_items(
@@ -329,9 +331,9 @@ class _Drawable:
 
     def __init__(self, pool: Pool, rows: Mapping[str, Iterable[Row]], draft: _Draft) -> None:
         self.pool = pool
-        self.shown = {name: list(found)[:20] for name, found in rows.items()}
+        self.shown = {name: list(near)[:20] for name, near in rows.items()}
         self._rows = {
-            name: (row for row in found if draft.is_new(row.asked)) for name, found in rows.items()
+            name: (row for row in near if draft.is_new(row.asked)) for name, near in rows.items()
         }
 
     def take(self, wanted: Mapping[str, int]) -> list[Example]:
@@ -350,7 +352,7 @@ def _drawable(pool: Pool, plan: _Plan, draft: _Draft, strict: bool) -> _Drawable
         if not draft.leaks(f"{pool.name}:{row.line}", row.asked, row.answer)
     ]
     if strict and draft.refusals:
-        listed = ", ".join(found.source.rpartition(":")[2] for found in draft.refusals[:20])
+        listed = ", ".join(refusal.source.rpartition(":")[2] for refusal in draft.refusals[:20])
         more = f" and {len(draft.refusals) - 20:,} more" if len(draft.refusals) > 20 else ""
         raise InputError(
             f"{pool.name}: {len(draft.refusals):,} rows hold evaluation items (line {listed}{more})"
@@ -378,32 +380,24 @@ def _topics(plan: _Plan, draft: _Draft, drawn: _Drawable | None) -> list[Topic]:
     ]
 
 
-def _open_model(model: str | Model, running: Running | None, chat: bool) -> Model:
-    from forgetmap.evaluate.models import open_model
-
-    return open_model(model, running, chat=chat) if isinstance(model, str) else model
-
-
 # --- how much of it -------------------------------------------------------------------------------
 
 
 def _mixing(keep: float) -> list[Mixing]:
-    supervised = finetuning_replay_answer(keep)
-    sampled = replay_answer(keep, _BATCH, _RISK)
-    return [
-        _mix("supervised", supervised.values["replay_share"], supervised),
-        _mix("on-policy", sampled.values["smallest_replay_share"], sampled),
-    ]
-
-
-def _mix(training: Literal["supervised", "on-policy"], share: float, answer: Answer) -> Mixing:
-    return Mixing(
-        training=training,
-        share=share,
-        meaning="; ".join(answer.lines[:2]),
-        rests_on=answer.assumption,
-        do_not_trust_when=answer.caution,
+    kinds: tuple[tuple[Literal["supervised", "on-policy"], Answer, str], ...] = (
+        ("supervised", finetuning_replay_answer(keep), "replay_share"),
+        ("on-policy", replay_answer(keep, _BATCH, _RISK), "smallest_replay_share"),
     )
+    return [
+        Mixing(
+            training=training,
+            share=answer.values[share],
+            meaning="; ".join(answer.lines[:2]),
+            rests_on=answer.assumption,
+            do_not_trust_when=answer.caution,
+        )
+        for training, answer, share in kinds
+    ]
 
 
 def _form(train: str | Path | None, chat: bool) -> Form:
@@ -462,11 +456,6 @@ def _result(plan: _Plan, draft: _Draft, model: Model | None, drawn: _Drawable | 
     )
 
 
-def _told(draft: _Draft) -> str:
-    counts = {**draft.dropped, "holds an evaluation item": len(draft.refusals)}
-    return ", ".join(f"{name}: {count:,}" for name, count in counts.items() if count) or "no row"
-
-
 def _write(
     out: Path,
     examples: Sequence[Example],
@@ -475,9 +464,16 @@ def _write(
     train: str | Path | None,
 ) -> None:
     """Write all files, or none; the manifest last, so that it stands for the whole."""
+    messages, prompts = [], []
+    for example in examples:
+        about = {"category": example.category, "source": example.source}
+        turns = [{"role": turn.role, "content": turn.text} for turn in example.talk.turns]
+        messages.append({"messages": turns, **about})
+        talk = {"prompt": example.talk.prompt, "completion": example.talk.completion}
+        prompts.append({**talk, **about})
     texts = {
-        MESSAGES: _lines(_as_messages(one) for one in examples),
-        PROMPTS: _lines(_as_prompt(one) for one in examples),
+        MESSAGES: _lines(messages),
+        PROMPTS: _lines(prompts),
         MIXTURE: _mixture(out, result, form, train).encode(),
         MANIFEST: f"{result.to_json()}\n".encode(),
     }
@@ -488,20 +484,6 @@ def _write(
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
     return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
-
-
-def _as_messages(example: Example) -> dict[str, Any]:
-    turns = [{"role": turn.role, "content": turn.text} for turn in example.talk.turns]
-    return {"messages": turns, "category": example.category, "source": example.source}
-
-
-def _as_prompt(example: Example) -> dict[str, Any]:
-    return {
-        "prompt": example.talk.prompt,
-        "completion": example.talk.completion,
-        "category": example.category,
-        "source": example.source,
-    }
 
 
 def _mixture(out: Path, result: ReplaySet, form: Form, train: str | Path | None) -> str:

@@ -8,18 +8,16 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.words import some
 from forgetmap.evaluate.models import extra_missing
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import MANIFEST
-from forgetmap.evaluate.run import evaluate, load_suite
+from forgetmap.evaluate.run import evaluate, load_suite, only_tasks
 from forgetmap.mitigate.train.probes import Probe, RunFolder, as_policy, examine
 
 try:
@@ -104,7 +102,8 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         self._budget = as_policy(budget)
         self._when_exceeded, self._rate_factor = when_exceeded, rate_factor
         self._suite, self._tasks = _fixed(suite, self._asking.seed), tasks
-        self._new_tasks = _named(self._suite, new_tasks)
+        learned = only_tasks(self._suite, new_tasks, "new_tasks").tasks if new_tasks else ()
+        self._new_tasks = {task.name for task in learned}
         self._run = RunFolder(out)
         self._made: Made = {}
         self._trainer: Any = None
@@ -243,14 +242,3 @@ def _fixed(suite: str | Path | Suite, seed: int) -> Suite:
     suite = load_suite(suite, seed)
     fixed = (dataclasses.replace(task, questions=cache(task.questions)) for task in suite.tasks)
     return dataclasses.replace(suite, tasks=tuple(fixed))
-
-
-def _named(suite: Suite, names: Sequence[str]) -> set[str]:
-    """The tasks that names or patterns mean."""
-    found = {
-        task.name for task in suite.tasks if any(fnmatchcase(task.name, name) for name in names)
-    }
-    if names and not found:
-        there = some(task.name for task in suite.tasks)
-        raise InputError(f"new_tasks {', '.join(names)}: not in the suite {suite.name} ({there})")
-    return found
