@@ -194,11 +194,8 @@ def split_options(text: str) -> tuple[str, tuple[str, ...]]:
         return text, ()
     ends = [mark.start() for mark in best[1:]] + [len(text)]
     options = (text[mark.end() : end] for mark, end in zip(best, ends, strict=True))
-    return text[: best[0].start()].strip(), tuple(map(_without_letter, options))
-
-
-def _without_letter(option: str) -> str:
-    return re.sub(r"^[A-Z]\.(?=\S)", "", option.strip(" \n\t;,."))
+    plain = (re.sub(r"^[A-Z]\.(?=\S)", "", option.strip(" \n\t;,.")) for option in options)
+    return text[: best[0].start()].strip(), tuple(plain)
 
 
 def _marks(text: str, mark: str, letters: str) -> list[re.Match[str]]:

@@ -162,11 +162,11 @@ def _split(part: _Part, kind: Kind) -> str:
 
 
 def _questions(part: _Part, kind: Kind, source: _Source, seed: int) -> tuple[Question, ...]:
-    found = _read(part, kind, source, seed, _split(part, kind))
+    questions = _read(part, kind, source, seed, _split(part, kind))
     shared = part.benchmark.examples if kind == "published-base" else None
     if shared and shared.split.format(subtask=part.subtask) == _split(part, kind):
-        return found[: -shared.n]  # examples from the only split there is are not asked
-    return found
+        return questions[: -shared.n]  # examples from the only split there is are not asked
+    return questions
 
 
 def _examples(part: _Part, kind: Kind, source: _Source, seed: int) -> tuple[Question, ...]:
@@ -180,9 +180,8 @@ def _examples(part: _Part, kind: Kind, source: _Source, seed: int) -> tuple[Ques
 
 def _read(part: _Part, kind: Kind, source: _Source, seed: int, split: str) -> tuple[Question, ...]:
     config = (part.benchmark.config or "").format(subtask=part.subtask)
-    found: dict[int, Question] = {}
-    unclear = 0
-    rows = 0
+    questions: dict[int, Question] = {}
+    unclear = rows = 0
     for row in source.rows(part.benchmark.dataset, config, split):
         try:
             question = _question(part, row, kind, seed, f"{split}-{rows}")
@@ -195,9 +194,9 @@ def _read(part: _Part, kind: Kind, source: _Source, seed: int, split: str) -> tu
         if question is None:
             unclear += 1
         else:
-            found.setdefault(question.item, question)
+            questions.setdefault(question.item, question)
     warn_left_out(part.name, unclear, rows)
-    return tuple(found.values())
+    return tuple(questions.values())
 
 
 def _question(
@@ -207,7 +206,10 @@ def _question(
     text = part.benchmark.question.format_map(row)
     source = f"{part.benchmark.dataset}, {ref}"
     if part.is_open:
-        return _counting(part, text, row, kind, ref, source)
+        number = int(row["target"])
+        # The published run wanted a letter instead of a number, A for one.
+        target = str(number) if kind == "mended" else ascii_uppercase[number - 1]
+        return Question(part.name, ref, text, target, source=source)
     text, choices, right = _options(part, row, text, kind)
     if not right or len(set(choices)) < len(choices) or max(right) >= len(choices):
         return None
@@ -216,15 +218,6 @@ def _question(
     if part.benchmark.shuffle if shuffle is None else shuffle:
         random.Random(f"{seed} {part.name} {ref}").shuffle(choices)
     return Question(part.name, ref, text, golds[0], tuple(choices), tuple(golds[1:]), source=source)
-
-
-def _counting(
-    part: _Part, text: str, row: Mapping[str, Any], kind: Kind, ref: str, source: str
-) -> Question:
-    """An open question for a number; the published run wanted a letter instead, A for one."""
-    number = int(row["target"])
-    target = str(number) if kind == "mended" else ascii_uppercase[number - 1]
-    return Question(part.name, ref, text, target, source=source)
 
 
 def _options(
@@ -250,19 +243,17 @@ def _options(
         return text, choices, [len(choices) - 1]  # no label: index -1, so the last one was right
     if how == "letter":
         letter = str(value).strip()
-        return (
-            text,
-            choices,
-            [int(letter) - 1 if letter.isdigit() else ascii_uppercase.index(letter)],
-        )
+        place = int(letter) - 1 if letter.isdigit() else ascii_uppercase.index(letter)
+        return text, choices, [place]
     return text, choices, [int(value) - (how == "number")]
 
 
 def _choices(benchmark: _Benchmark, row: Mapping[str, Any]) -> list[str]:
     if isinstance(benchmark.choices, list):
         return [str(_at(row, column)).strip() for column in benchmark.choices]
-    found = _at(row, benchmark.choices or "")
-    listed = ast.literal_eval(found) if isinstance(found, str) else found
+    listed = _at(row, benchmark.choices or "")
+    if isinstance(listed, str):
+        listed = ast.literal_eval(listed)
     return [str(choice).strip() for choice in listed]
 
 
@@ -278,8 +269,8 @@ _BBH_OPTION = re.compile(r"^(?:\(([A-Z])\)|-) ?(.+)$", re.MULTILINE)
 def _split_bbh(text: str, labels: Sequence[str]) -> tuple[str, list[str]]:
     """The question without its list of options, and the options."""
     stem, mark, listed = text.rpartition("Options:")
-    found = [match[2].strip() for match in _BBH_OPTION.finditer(listed)] if mark else []
-    return (stem.strip(), found) if found else (text.strip(), list(labels))
+    options = [match[2].strip() for match in _BBH_OPTION.finditer(listed)] if mark else []
+    return (stem.strip(), options) if options else (text.strip(), list(labels))
 
 
 def _named(target: str, choices: Sequence[str]) -> list[int]:

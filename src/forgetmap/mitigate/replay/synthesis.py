@@ -310,16 +310,17 @@ class _Author:
 
     def _answers(self, questions: Sequence[str], draws: range) -> dict[str, list[str]]:
         """Question -> answers; the first draw is no draw, but the likeliest answer."""
+        talks = {question: self._talk(question, "") for question in questions}
         requests = [
             Request(
-                self._ask_for_answer(question),
+                talk.turns[:-1] if self._how.chat else talk.prompt,
                 max_tokens=self._how.max_tokens,
                 temperature=_ANSWER_TEMPERATURE if draw else 0.0,
                 seed=content_hash(self._model.fingerprint, self._how.seed, question, draw),
                 is_complete=_has_line,
                 form="line",
             )
-            for question in questions
+            for question, talk in talks.items()
             for draw in draws
         ]
         read = _only_line if self._how.chat else _line
@@ -349,10 +350,6 @@ class _Author:
         )
         start = "Easy questions on many subjects, each with its short answer.\n\n"
         return f"{start}{''.join(texts)}Subject: {subject}\nQuestion:"
-
-    def _ask_for_answer(self, question: str) -> Prompt:
-        talk = self._talk(question, "")
-        return talk.turns[:-1] if self._how.chat else talk.prompt
 
     def _talk(self, question: str, answer: str) -> Talk:
         """The example in both forms; the answer was drawn behind exactly this."""

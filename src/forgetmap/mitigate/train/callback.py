@@ -16,9 +16,10 @@ from forgetmap.base.errors import InputError
 from forgetmap.evaluate.models import extra_missing
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite
-from forgetmap.evaluate.results import MANIFEST
+from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
 from forgetmap.evaluate.run import evaluate, load_suite, only_tasks
 from forgetmap.mitigate.train.probes import Probe, RunFolder, as_policy, examine
+from forgetmap.samples.table import Samples
 
 try:
     from transformers import Trainer, TrainerCallback
@@ -28,7 +29,6 @@ except ImportError:  # said when it is used, so that this module can be looked a
 if TYPE_CHECKING:
     from forgetmap.evaluate.local import Made
     from forgetmap.gate.policy import Policy
-    from forgetmap.samples.table import Samples
 
 WhenExceeded = Literal["report", "stop", "roll_back", "lower_rate"]
 BASE = "base"
@@ -224,8 +224,8 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
     def _examine(self, step: int) -> Probe:
         return examine(
             self._run.reference(),
-            self._run.probe(step),
-            task_map=self._run.task_map(step),
+            Samples.read(self._run.step(step) / SAMPLES),
+            task_map=self._run.step(step) / TASKS,
             new_tasks=self._new_tasks,
             budget=self._budget,
         )

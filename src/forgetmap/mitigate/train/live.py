@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,16 +90,13 @@ def still(network: Any, *, adapter: bool = True) -> Iterator[Any]:
                 weight.requires_grad = asked
 
 
-def _merged(network: Any) -> AbstractContextManager[None]:
-    if not hasattr(network, "peft_config"):
-        return nullcontext()
-    # Quantised weights cannot be merged without loss: they are scored with the adapter beside them.
-    return nullcontext() if getattr(network, "is_quantized", False) else _merge(network)
-
-
 @contextmanager
-def _merge(network: Any) -> Iterator[None]:
+def _merged(network: Any) -> Iterator[None]:
     """Merge adapters into copies of the weights; subtracting them again would not be exact."""
+    # Quantised weights cannot be merged without loss: they are scored with the adapter beside them.
+    if not hasattr(network, "peft_config") or getattr(network, "is_quantized", False):
+        yield
+        return
     from peft.tuners.tuners_utils import BaseTunerLayer
 
     layers = [module for module in network.modules() if isinstance(module, BaseTunerLayer)]
@@ -124,13 +121,13 @@ def save_trained(network: Any, path: Path) -> None:
     """Write the weights that are trained: with an adapter, the adapter alone."""
     from safetensors.torch import save_file
 
-    found = {
+    trained = {
         name: weight.detach().contiguous()
         for name, weight in network.named_parameters()
         if weight.requires_grad
     }
     with replacing(path) as temporary:
-        save_file(found, temporary)
+        save_file(trained, temporary)
 
 
 def load_trained(network: Any, path: Path) -> None:
@@ -138,11 +135,11 @@ def load_trained(network: Any, path: Path) -> None:
     import torch
     from safetensors.torch import load_file
 
-    found = load_file(path)
+    trained = load_file(path)
     with torch.no_grad():
         for name, weight in network.named_parameters():
-            if name in found:
-                weight.copy_(found[name])
+            if name in trained:
+                weight.copy_(trained[name])
 
 
 def lower_rate(optimizer: Any, schedule: Any, factor: float) -> None:

@@ -56,8 +56,8 @@ class RunFolder:
                 f"{self.path}: holds the probes of another run; name another folder, or go on with "
                 "that run by resume_from_checkpoint"
             )
-        for found, folder in self._folders().items():
-            if found > step or not (folder / MANIFEST).is_file():
+        for probed, folder in self._folders().items():
+            if probed > step or not (folder / MANIFEST).is_file():
                 shutil.rmtree(folder)
 
     def step(self, step: int) -> Path:
@@ -77,25 +77,17 @@ class RunFolder:
 
     def _folders(self) -> dict[int, Path]:
         return {
-            int(found[1]): folder
+            int(step[1]): folder
             for folder in self.path.iterdir()
-            if (found := _STEP.fullmatch(folder.name))
+            if (step := _STEP.fullmatch(folder.name))
         }
-
-    def probe(self, step: int) -> Samples:
-        """What a finished probe found."""
-        return Samples.read(self.step(step) / SAMPLES)
-
-    def task_map(self, step: int) -> Path:
-        """The categories of the tasks, as the evaluation of a probe wrote them down."""
-        return self.step(step) / TASKS
 
     def take_reference(self, log: str | Path | Samples) -> None:
         """Keep a log from elsewhere as what all probes are compared with; the first one stays."""
         kept = self.path / f"{_BEFORE}.parquet"
         if not kept.exists():
-            found = log if isinstance(log, Samples) else read(log, ReadOptions(wording=True))
-            found.only(None).write(kept)
+            samples = log if isinstance(log, Samples) else read(log, ReadOptions(wording=True))
+            samples.only(None).write(kept)
 
     def reference(self) -> Samples:
         """What all probes are compared with: a log from elsewhere, the base, or the first probe."""
@@ -119,7 +111,7 @@ class RunFolder:
             parents = {"parents": list(checkpoints)[-1]} if checkpoints else {}
             checkpoints[name] = {"log": name, **parents, "steps": step}
         if len(checkpoints) > 1:
-            last = self.task_map(self.steps()[-1])
+            last = self.step(self.steps()[-1]) / TASKS
             content = {"task_map": os.path.relpath(last, self.path), "checkpoints": checkpoints}
             write_text(self.path / PIPELINE, yaml.safe_dump(content, sort_keys=False))
 
@@ -166,23 +158,23 @@ def examine(
     draws = _DRAWS_UNSEEN if budget is None else DRAWS
     result = compare_logs(*sides, task_map=task_map, causes=causes, draws=draws).map
     cell = result.total
-    found = {"accuracy": cell.accuracy_after}
+    numbers = {"accuracy": cell.accuracy_after}
     for name in _SHOWN:
         lost, gained = cell.forgetting.get(name), cell.backward_transfer.get(name)
         if lost and gained:
-            found[f"forgetting_{name}"] = lost.value
-            found[f"backward_transfer_{name}"] = gained.value
+            numbers[f"forgetting_{name}"] = lost.value
+            numbers[f"backward_transfer_{name}"] = gained.value
     if (mass := old_answer_mass(*sides)) is not None:
-        found["old_answer_mass"] = mass
+        numbers["old_answer_mass"] = mass
     if new_tasks:
-        found["new_accuracy"] = _accuracy(_tasks(now, new_tasks, inside=True))
+        numbers["new_accuracy"] = _accuracy(_tasks(now, new_tasks, inside=True))
     if budget is None:
-        return Probe(result, found, False, [])
+        return Probe(result, numbers, False, [])
     judgement = judge(result, budget)
     if judgement.verdict == "WITHHELD":
         raise InputError(f"the budget cannot be judged: {'; '.join(judgement.reasons())}")
     over = judgement.verdict == "BLOCK"
-    return Probe(result, {**found, "over_budget": float(over)}, over, judgement.reasons())
+    return Probe(result, {**numbers, "over_budget": float(over)}, over, judgement.reasons())
 
 
 def old_answer_mass(before: Samples, now: Samples) -> float | None:

@@ -53,6 +53,8 @@ class Recipe:
     """
 
     name: ClassVar[str] = "sft"
+    needs: ClassVar[Mapping[str, str]] = {}
+    """Field of the materials -> what to say where it is missing."""
     steps: int = 300
     batch: int = 32
     learning_rate: float = 5e-5
@@ -74,6 +76,9 @@ class Recipe:
         """Refuse materials that the method cannot work with."""
         if not materials.new:
             raise InputError(f"{self.name}: no new data to train on")
+        for kind, what in self.needs.items():
+            if not getattr(materials, kind):
+                raise InputError(f"{self.name}: needs {what}")
 
     def trainer(self, job: Job) -> Any:
         """The trainer of this method."""
@@ -112,13 +117,13 @@ class Replayed(Recipe):
     """
 
     name: ClassVar[str] = "replay"
+    needs: ClassVar = {"old": "old data: `forgetmap replay` makes some"}
     share: float = 0.25
     old_batch: int = 32
 
     def check(self, materials: Materials) -> None:
-        """It needs old data."""
+        """The share must lie between 0 and 1."""
         super().check(materials)
-        _need(self.name, materials.old, "old data: `forgetmap replay` makes some")
         if not 0 < self.share < 1:
             raise InputError(f"{self.name}: share {self.share} must lie between 0 and 1")
 
@@ -170,14 +175,10 @@ class Retained(Recipe):
     """
 
     name: ClassVar[str] = "retention"
+    needs: ClassVar = {"questions": "questions with options, as a suite"}
     weight: float = 1.0
     margin: float = 1.0
     old_batch: int = 16
-
-    def check(self, materials: Materials) -> None:
-        """It needs questions with options."""
-        super().check(materials)
-        _need(self.name, materials.questions, "questions with options, as a suite")
 
     def trainer(self, job: Job) -> Any:
         """SFT with the hinge on right answers."""
@@ -248,6 +249,7 @@ class Rewarded(Recipe):
     """GRPO: the model is rewarded for what it writes; `beta` weighs the KL to the model before."""
 
     name: ClassVar[str] = "grpo"
+    needs: ClassVar = {"reward": "a reward function"}
     beta: float = 0.04
     """0, TRL's default, keeps no reference at all."""
     generations: int = 8
@@ -255,9 +257,8 @@ class Rewarded(Recipe):
     longest_answer: int = 32
 
     def check(self, materials: Materials) -> None:
-        """It needs a reward, and batches of whole groups."""
+        """Batches hold whole groups."""
         super().check(materials)
-        _need(self.name, materials.reward, "a reward function")
         if self.batch % self.generations:
             raise InputError(
                 f"{self.name}: batch {self.batch} must be a multiple of "
@@ -332,9 +333,9 @@ def _is_done(out: Path, told: dict[str, Any]) -> bool:
     manifest = out / _MANIFEST
     if not manifest.is_file():
         return False
-    found = orjson.loads(manifest.read_bytes())
-    if found != told:
-        differing = sorted(key for key in {*found, *told} if found.get(key) != told.get(key))
+    made = orjson.loads(manifest.read_bytes())
+    if made != told:
+        differing = sorted(key for key in {*made, *told} if made.get(key) != told.get(key))
         raise InputError(
             f"{out}: holds a model of another recipe ({', '.join(differing)} differ); "
             "take another folder"
@@ -421,8 +422,8 @@ def _old_rows(job: Job) -> Any:
     from forgetmap.mitigate.train.penalties import Row, Rows, tokenise
 
     recipe: Any = job.recipe
-    found = tokenise(job.tokenizer, job.materials.old)
-    cut = [Row(row.tokens[: recipe.longest], min(row.start, recipe.longest - 1)) for row in found]
+    rows = tokenise(job.tokenizer, job.materials.old)
+    cut = [Row(row.tokens[: recipe.longest], min(row.start, recipe.longest - 1)) for row in rows]
     return Rows(cut, job.pad, recipe.old_batch, recipe.seed)
 
 
@@ -431,7 +432,7 @@ def _items(job: Job) -> list[tuple[list[Any], int]]:
     from forgetmap.evaluate.prompts import Asking, is_scored, make_request
     from forgetmap.mitigate.train.penalties import Row
 
-    how, found = Asking(), []
+    how, items = Asking(), []
     assert job.materials.questions is not None  # by the recipe's check
     for task in job.materials.questions.tasks:
         for question in task.questions():
@@ -440,12 +441,7 @@ def _items(job: Job) -> list[tuple[list[Any], int]]:
             request = make_request(task, question, how)
             prompt = job.tokenizer(str(request.prompt))["input_ids"]
             ends = job.tokenizer(list(request.options), add_special_tokens=False)["input_ids"]
-            found.append(([Row((*prompt, *end), len(prompt)) for end in ends], question.gold))
-    if not found:
+            items.append(([Row((*prompt, *end), len(prompt)) for end in ends], question.gold))
+    if not items:
         raise InputError(f"{job.recipe.name}: the suite has no questions with options")
-    return found
-
-
-def _need(name: str, thing: object, what: str) -> None:
-    if not thing:
-        raise InputError(f"{name}: needs {what}")
+    return items

@@ -13,49 +13,38 @@ from forgetmap.evaluate.suites.common import Fact, needed
 _ELEMENTS = "periodictable"
 _CODATA = "CODATA, scipy.constants"
 
-_CONSTANTS = {
-    "speed of light in vacuum": "the speed of light in vacuum",
-    "Planck constant": "the Planck constant",
-    "reduced Planck constant": "the reduced Planck constant",
-    "Boltzmann constant": "the Boltzmann constant",
-    "Avogadro constant": "the Avogadro constant",
-    "molar gas constant": "the molar gas constant",
-    "elementary charge": "the elementary charge",
+_CONSTANTS = (
+    *("speed of light in vacuum", "Planck constant", "reduced Planck constant"),
+    *("Boltzmann constant", "Avogadro constant", "molar gas constant", "elementary charge"),
+    *("electron mass", "proton mass", "neutron mass", "muon mass", "alpha particle mass"),
+    *("atomic mass constant", "Newtonian constant of gravitation"),
+    *("standard acceleration of gravity", "Stefan-Boltzmann constant"),
+    *("Wien wavelength displacement law constant", "Faraday constant", "Rydberg constant"),
+    *("Bohr radius", "Bohr magneton", "nuclear magneton", "classical electron radius"),
+    *("Compton wavelength", "fine-structure constant", "inverse fine-structure constant"),
+    *("Thomson cross section", "Hartree energy", "conductance quantum", "mag. flux quantum"),
+    *("Josephson constant", "von Klitzing constant", "vacuum mag. permeability"),
+    *("vacuum electric permittivity", "characteristic impedance of vacuum"),
+    *("proton-electron mass ratio", "Planck length", "Planck mass", "Planck time"),
+    "standard atmosphere",
+)
+"""Names in CODATA; a question puts `the` before, or says what `_SPOKEN` has."""
+_SPOKEN = {
     "electron mass": "the mass of the electron",
     "proton mass": "the mass of the proton",
     "neutron mass": "the mass of the neutron",
     "muon mass": "the mass of the muon",
     "alpha particle mass": "the mass of the alpha particle",
-    "atomic mass constant": "the atomic mass constant",
     "Newtonian constant of gravitation": "the constant of gravitation",
-    "standard acceleration of gravity": "the standard acceleration of gravity",
-    "Stefan-Boltzmann constant": "the Stefan-Boltzmann constant",
     "Wien wavelength displacement law constant": "the Wien wavelength displacement constant",
-    "Faraday constant": "the Faraday constant",
-    "Rydberg constant": "the Rydberg constant",
-    "Bohr radius": "the Bohr radius",
-    "Bohr magneton": "the Bohr magneton",
-    "nuclear magneton": "the nuclear magneton",
-    "classical electron radius": "the classical electron radius",
     "Compton wavelength": "the Compton wavelength of the electron",
-    "fine-structure constant": "the fine-structure constant",
     "inverse fine-structure constant": "the inverse of the fine-structure constant",
-    "Thomson cross section": "the Thomson cross section",
-    "Hartree energy": "the Hartree energy",
-    "conductance quantum": "the conductance quantum",
     "mag. flux quantum": "the magnetic flux quantum",
-    "Josephson constant": "the Josephson constant",
-    "von Klitzing constant": "the von Klitzing constant",
     "vacuum mag. permeability": "the magnetic permeability of the vacuum",
     "vacuum electric permittivity": "the electric permittivity of the vacuum",
     "characteristic impedance of vacuum": "the characteristic impedance of the vacuum",
     "proton-electron mass ratio": "the ratio of the mass of the proton to that of the electron",
-    "Planck length": "the Planck length",
-    "Planck mass": "the Planck mass",
-    "Planck time": "the Planck time",
-    "standard atmosphere": "the standard atmosphere",
 }
-"""Name in CODATA -> name in a question."""
 
 _UNITS: dict[str, dict[str, str | float]] = {
     "length": {
@@ -184,7 +173,8 @@ def constants() -> Sequence[Fact]:
     from scipy import constants as codata
 
     facts = []
-    for key, name in _CONSTANTS.items():
+    for key in _CONSTANTS:
+        name = _SPOKEN.get(key, f"the {key}")
         value, unit, _ = codata.physical_constants[key]
         wrong = [
             _scientific(value * factor, unit) for factor in (1e-3, 1e-2, 0.1, 10.0, 100.0, 1e3)

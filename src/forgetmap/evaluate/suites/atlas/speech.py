@@ -140,15 +140,10 @@ def countries_abroad() -> Sequence[Fact]:
             if code in names
             and shared[plain(names[code])] == 1
             and country.population > 500_000
-            and _ratio(plain(names[code]), plain(country.name)) < 0.6
+            and SequenceMatcher(None, plain(names[code]), plain(country.name), False).ratio() < 0.6
         ]  # fmt: skip
         facts += sample(found, 60)
     return facts
-
-
-def _ratio(one: str, two: str) -> float:
-    """How alike two names are, from 0 to 1."""
-    return SequenceMatcher(None, one, two, autojunk=False).ratio()
 
 
 def _calendar_words(code: str) -> Iterator[tuple[str, str]]:
