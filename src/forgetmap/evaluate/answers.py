@@ -64,10 +64,10 @@ def extract(task: Task, response: str, choices: Sequence[str] = ()) -> Answer:
     if task.scorer == "reasoning-gym":
         tagged = _tagged(text)
         return _answer(text.strip().partition("\n\n")[0] if tagged is None else tagged)
-    found = _first(task, text.split("\n"), choices)
-    if found is None and not _is_direct(task):
-        found = _read(task, text, choices)
-    return _answer(found)
+    answer = _first(task, text.split("\n"), choices)
+    if answer is None and not _is_direct(task):
+        answer = _read(task, text, choices)
+    return _answer(answer)
 
 
 def is_complete(task: Task, text: str, choices: Sequence[str] = ()) -> bool:
@@ -137,19 +137,19 @@ def _is_thinking(text: str) -> bool:
 def _tagged(text: str) -> str | None:
     """What stands in the first <answer>...</answer>."""
     _, begins, rest = text.partition("<answer>")
-    found, ends, _ = rest.partition("</answer>")
-    return found.strip() if begins and ends else None
+    tagged, ends, _ = rest.partition("</answer>")
+    return tagged.strip() if begins and ends else None
 
 
-def _answer(found: str | None) -> Answer:
-    return Answer(found[:_LONGEST], "ok") if found else Answer(None, "no_answer")
+def _answer(text: str | None) -> Answer:
+    return Answer(text[:_LONGEST], "ok") if text else Answer(None, "no_answer")
 
 
 def _first(task: Task, lines: Sequence[str], choices: Sequence[str]) -> str | None:
     """The answer of the first line that gives one."""
     for part in _places(task, lines):
-        if found := _read(task, part, choices):
-            return found
+        if answer := _read(task, part, choices):
+            return answer
     return None
 
 
@@ -166,8 +166,8 @@ def _places(task: Task, lines: Sequence[str]) -> Iterator[str]:
 
 def _read(task: Task, part: str, choices: Sequence[str]) -> str | None:
     if task.scorer == "number":
-        found = numbers.extract(part)
-        return found if found and _number(found) is not None else None
+        number = numbers.extract(part)
+        return number if number and _number(number) is not None else None
     if task.scorer == "letter":
         options = read_options(tuple(choices) or tuple(_LETTERS[:10]))
         return extract_option(part, options)
@@ -211,6 +211,6 @@ def _published_letter(response: str, options: int) -> str | None:
         word,
         letter,
     ):
-        if found := list(re.finditer(pattern, response, re.DOTALL)):
-            return str(found[-1][1])
+        if letters := list(re.finditer(pattern, response, re.DOTALL)):
+            return str(letters[-1][1])
     return None

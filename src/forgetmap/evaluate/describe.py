@@ -48,10 +48,10 @@ _STEPS = ("added_tokens", "normalizer", "pre_tokenizer", "model", "post_processo
 def _json(path: Path) -> dict[str, Any] | None:
     """An object, if the file is there and holds one; what else it is, the loader will tell."""
     try:
-        found = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
 def _does_nothing(processor: Any) -> bool:

@@ -106,14 +106,14 @@ class EndpointModel:
             reply = await self._post(client, "completions", asked)
             if isinstance(reply, Reply):
                 return reply
-            found = _likelihood(reply, len(request.prompt.rstrip()))
-            if found is None:
+            likelihood = _likelihood(reply, len(request.prompt.rstrip()))
+            if likelihood is None:
                 raise InputError(
                     f"{self._url}: the server does not tell the likelihood of a given text; "
                     "use --letters to have answers written instead"
                 )
-            likelihoods.append(found[0])
-            tokens += found[1]
+            likelihoods.append(likelihood[0])
+            tokens += likelihood[1]
         return Reply(likelihoods=tuple(likelihoods), tokens=tokens)
 
     async def _post(

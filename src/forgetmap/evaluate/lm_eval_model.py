@@ -76,10 +76,10 @@ def _by_start(requests: list[_Encoded], longest: int) -> list[tuple[list[list[in
         over = max(0, len(context) + len(option) - longest - 1)
         options.setdefault(tuple(context[over:]), []).append((number, tuple(option)))
     starts: dict[tuple[int, ...], tuple[list[list[int]], list[Choice]]] = {}
-    for tokens, found in options.items():
+    for tokens, numbered in options.items():
         numbers, choices = starts.setdefault(tokens[:_SAME_START], ([], []))
-        numbers.append([number for number, _ in found])
-        choices.append(Choice(tokens, tuple(option for _, option in found)))
+        numbers.append([number for number, _ in numbered])
+        choices.append(Choice(tokens, tuple(option for _, option in numbered)))
     return _pool_the_lonely(list(starts.values()))
 
 

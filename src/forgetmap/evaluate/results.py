@@ -91,11 +91,11 @@ def _pick_rows(
     ]
     for metric, values in (("acc", likelihoods), ("acc_norm", by_length)):
         picked = max(range(len(values)), key=values.__getitem__)
-        found = {"metric": metric, "score": float(picked == question.gold)}
-        found["answer"] = question.choices[picked]
+        picked_row = {"metric": metric, "score": float(picked == question.gold)}
+        picked_row["answer"] = question.choices[picked]
         if metric == "acc":  # the chance of a plain pick
-            found["gold_probability"] = weights[question.gold] / sum(weights)
-        yield {**row, **found}
+            picked_row["gold_probability"] = weights[question.gold] / sum(weights)
+        yield {**row, **picked_row}
 
 
 def _text_row(asked: AskedQuestion, text: str, finished: bool) -> dict[str, Any]:
@@ -114,10 +114,10 @@ def _readable(prompt: Prompt) -> str:
 
 
 def write_results(
-    folder: Path, found: Iterable[dict[str, Any]], meta: Meta, suite: Suite, about: dict[str, Any]
+    folder: Path, scored: Iterable[dict[str, Any]], meta: Meta, suite: Suite, about: dict[str, Any]
 ) -> Samples:
     """Write the Samples, the task map, and last the manifest, which says that all is there."""
-    samples = Samples.from_rows(found, meta)
+    samples = Samples.from_rows(scored, meta)
     samples.write(folder / SAMPLES)
     categories = io.StringIO()
     writer = csv.writer(categories, lineterminator="\n")

@@ -90,7 +90,7 @@ def evaluate(
             _answer(asked, open_keys, model, store, work, progress)
         meta = _meta(model, asking, chosen, limit, store, asked)
         run = f"{chosen.name} {chosen.version}"
-        found = (row for one in asked for row in rows(model.name, run, one, store[one.key]))
+        scored = (row for one in asked for row in rows(model.name, run, one, store[one.key]))
         about = {
             "model": model.name,
             "fingerprint": model.fingerprint,
@@ -103,7 +103,7 @@ def evaluate(
         }
         if chosen.manifest:
             write_responses(out, model.name, ((one, store[one.key]) for one in asked))
-        samples = write_results(out, found, meta, chosen, about)
+        samples = write_results(out, scored, meta, chosen, about)
     return Evaluation(out, samples, len(asked), len(open_keys), chosen.manifest)
 
 

@@ -207,11 +207,11 @@ class PackedScorer:
             logits = self._model(
                 input_ids=tokens.to(self._device), attention_mask=seen.to(self._device)
             ).logits
-            found = iter(
+            scored = iter(
                 _one(logits[row, len(context) - 1 :][: len(option)], option)
                 for row, (context, option) in enumerate(pairs)
             )
-            return [[next(found) for _ in choice.options] for choice in choices]
+            return [[next(scored) for _ in choice.options] for choice in choices]
 
     def _can_pack(self) -> bool:
         """Score a probe both ways: without plain attention and positions nothing can be packed."""
@@ -334,14 +334,14 @@ def _pick(logits: torch.Tensor, choices: Sequence[Choice]) -> list[list[Scored]]
     wanted = torch.tensor(tokens, device=logits.device)
     chosen = _log_softmax(logits)[(*where, wanted)].tolist()
     greedy = (logits.argmax(-1)[where] == wanted).tolist()
-    found, start = [], 0
+    results, start = [], 0
     for choice in choices:
         scored = []
         for option in choice.options:
             place = slice(start, start := start + len(option))
             scored.append(Scored(sum(chosen[place]), all(greedy[place])))
-        found.append(scored)
-    return found
+        results.append(scored)
+    return results
 
 
 def _one(logits: torch.Tensor, option: tuple[int, ...]) -> Scored:

@@ -119,7 +119,7 @@ def _read(line: bytes) -> dict[str, dict[str, Any]] | None:
     if line[:8] != b"%08x" % crc32(body):
         return None
     try:
-        found = orjson.loads(body)
+        batch = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None
-    return found if isinstance(found, dict) else None
+    return batch if isinstance(batch, dict) else None

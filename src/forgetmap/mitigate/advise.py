@@ -19,7 +19,7 @@ from forgetmap.base.model import Frozen
 from forgetmap.base.version import __version__
 from forgetmap.base.words import clean, percent
 from forgetmap.capabilities.drift_result import Drift, GroupDrift
-from forgetmap.lineage.result import Lineage, WorstStage
+from forgetmap.lineage.result import Lineage
 from forgetmap.map.result import Cell, ForgettingMap
 from forgetmap.stats.estimate import interval
 
@@ -105,8 +105,8 @@ class Evidence:
     @property
     def covered(self) -> bool:
         """Most items of the larger log were compared."""
-        told = self.map.coverage
-        return told.matched >= _PAIRED * max(told.items_before, told.items_after)
+        coverage = self.map.coverage
+        return coverage.matched >= _PAIRED * max(coverage.items_before, coverage.items_after)
 
     @cached_property
     def hit(self) -> list[CategoryLoss]:
@@ -123,6 +123,11 @@ class Evidence:
         """Nothing that matters was lost, beyond doubt."""
         verdict = self.total.verdict
         return not self.forgot and verdict.forgetting == "kept" and verdict.net != "worse"
+
+    @property
+    def undecided(self) -> bool:
+        """The runs are comparable, and show neither a clear loss nor that there is none."""
+        return self.comparable and not self.forgot and not self.kept
 
     @property
     def by_form(self) -> float | None:
@@ -148,9 +153,12 @@ class Evidence:
     @cached_property
     def concentrated(self) -> list[CategoryLoss]:
         """Groups that surely forgot, and much more than their share of the items."""
-        found = [one for one in self.hit if one.lost_share >= _CONCENTRATED * one.item_share]
-        tasks = [one for one in _groups(self.map.tasks) if one.name == self.hinge]
-        return found or [one for one in tasks if one.cell.verdict.forgetting == "forgot"]
+        groups = [loss for loss in self.hit if loss.lost_share >= _CONCENTRATED * loss.item_share]
+        return groups or [
+            task
+            for task in _groups(self.map.tasks)
+            if task.name == self.hinge and task.cell.verdict.forgetting == "forgot"
+        ]
 
     @property
     def spread(self) -> bool:
@@ -176,11 +184,11 @@ class Evidence:
 def _groups(cells: Mapping[str, Cell]) -> list[CategoryLoss]:
     lost = {name: max(cell.forgot.value, 0.0) * cell.n for name, cell in cells.items()}
     everything, items = sum(lost.values()), sum(cell.n for cell in cells.values())
-    found = [
+    losses = [
         CategoryLoss(name, cell, lost[name] / everything if everything else 0.0, cell.n / items)
         for name, cell in cells.items()
     ]
-    return sorted(found, key=lambda group: (-group.lost_share, group.name))
+    return sorted(losses, key=lambda group: (-group.lost_share, group.name))
 
 
 Rule = Callable[[Evidence], Advice | None]
@@ -191,8 +199,8 @@ def advise(evidence: Evidence) -> AdviceList:
 
     Example:
         >>> import forgetmap
-        >>> found = advise(Evidence(forgetmap.demo()))
-        >>> [one.rule for one in found.advice][:2]
+        >>> advised = advise(Evidence(forgetmap.demo()))
+        >>> [one.rule for one in advised.advice][:2]
         ['causes', 'replay']
     """
     spoken = [advice for rule in RULES if (advice := rule(evidence))]
@@ -250,7 +258,7 @@ def coverage(seen: Evidence) -> Advice | None:
 def more_items(seen: Evidence) -> Advice | None:
     """The data cannot tell, and there are too few of them."""
     cell, margin = seen.total, seen.map.settings.margin
-    if not seen.comparable or seen.forgot or seen.kept or noise(seen) or cell.mde <= margin:
+    if not seen.undecided or noise(seen) or cell.mde <= margin:
         return None
     needed = math.ceil(cell.n * (cell.mde / margin) ** 2)
     return Advice(
@@ -269,7 +277,7 @@ def more_items(seen: Evidence) -> Advice | None:
 def repeats(seen: Evidence) -> Advice | None:
     """The data cannot tell, and sampling noise is in the way or not known."""
     cell, margin = seen.total, seen.map.settings.margin
-    if not seen.comparable or seen.forgot or seen.kept or noise(seen) or cell.mde > margin:
+    if not seen.undecided or noise(seen) or cell.mde > margin:
         return None
     floor = (
         f"the models' own noise is {percent(cell.noise_floor)}"
@@ -294,7 +302,7 @@ def noise(seen: Evidence) -> Advice | None:
     lost = sum((cell.causes or {}).values())
     noisy = (cell.causes or {}).get("noise", 0)
     within = cell.noise_floor is not None and cell.forgetting.raw.value <= cell.noise_floor
-    if not seen.comparable or seen.forgot or seen.kept or not (within or noisy > _MOST * lost):
+    if not seen.undecided or not (within or noisy > _MOST * lost):
         return None
     why = (
         f"raw flips {percent(cell.forgetting.raw.value)}, noise floor {percent(cell.noise_floor)}"
@@ -351,9 +359,9 @@ def form(seen: Evidence) -> Advice | None:
     share = seen.by_form
     if share is None or share < _MOST or not (seen.forgot and seen.comparable):
         return None
-    found = {name: count for name, count in (seen.total.causes or {}).items() if name in _FORM}
-    worst = max(found, key=lambda name: found[name])
-    listed = ", ".join(f"{name} {count:,}" for name, count in found.items())
+    counts = {name: count for name, count in (seen.total.causes or {}).items() if name in _FORM}
+    worst = max(counts, key=lambda name: counts[name])
+    listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     without = (seen.total.without or {}).get(worst)
     left = f"; without {worst} {percent(without.value)} flipped" if without else ""
     return Advice(
@@ -362,7 +370,7 @@ def form(seen: Evidence) -> Advice | None:
         title=f"Mend the form first: {worst}",
         why=f"{percent(share)} of the losses are not wrong answers ({listed}){left}",
         what_to_do=_CURES[worst],
-        expected=f"up to {found[worst]:,} items come back, if their answers are right underneath",
+        expected=f"up to {counts[worst]:,} items come back, if their answers are right underneath",
         rests_on="the cause of each item by readable rules, which can be wrong on single items",
     )
 
@@ -441,7 +449,12 @@ def anchor(seen: Evidence) -> Advice | None:
 
 def stage(seen: Evidence) -> Advice | None:
     """One stage of the pipeline lost most."""
-    if not seen.mend or seen.lineage is None or not (worst := _worst_stage(seen.lineage)):
+    if not seen.mend or seen.lineage is None:
+        return None
+    stages = [stage for group in seen.lineage.worst_stages.values() for stage in group]
+    clear = [stage for stage in stages if stage.clear and stage.lost > 0]
+    worst = max(clear, key=lambda stage: stage.lost, default=None)
+    if worst is None:
         return None
     share = worst.lost / worst.lost_on_path
     return Advice(
@@ -455,13 +468,6 @@ def stage(seen: Evidence) -> Advice | None:
         expected="the loss of this stage may be avoided; losses of other stages stay",
         rests_on="the lineage's interval for this stage lies above those of all others",
     )
-
-
-def _worst_stage(lineage: Lineage) -> WorstStage | None:
-    """The clear stage that lost most items, where there is one."""
-    stages = [one for found in lineage.worst_stages.values() for one in found]
-    clear = [one for one in stages if one.clear and one.lost > 0]
-    return max(clear, key=lambda one: one.lost, default=None)
 
 
 def behaviour(seen: Evidence) -> Advice | None:

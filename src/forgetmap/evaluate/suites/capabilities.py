@@ -67,11 +67,11 @@ def make_suite(name: str, items: Sequence[Item]) -> Suite:
 
 def _categories(manifest: str) -> dict[str, str]:
     """Task -> the first capability that it shows."""
-    found: dict[str, str] = {}
+    categories: dict[str, str] = {}
     for capability in Manifest.load(manifest).capabilities:
         for metric in capability.metrics:
-            found.setdefault(metric.task, f"{capability.code} {capability.name}".strip())
-    return found
+            categories.setdefault(metric.task, f"{capability.code} {capability.name}".strip())
+    return categories
 
 
 def _question(item: Item) -> Question:

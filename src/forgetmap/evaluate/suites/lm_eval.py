@@ -39,12 +39,12 @@ def _tasks(names: Sequence[str], folder: str) -> dict[Any, Any]:
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     manager = _manager(lm_eval, names, folder)
     try:
-        found: dict[Any, Any] = lm_eval.get_task_dict(list(names), manager)
+        tasks: dict[Any, Any] = lm_eval.get_task_dict(list(names), manager)
     except Exception as error:  # data that cannot be had fails in many ways inside datasets
         raise InputError(
             f"suite lm-eval: {', '.join(names)} cannot be loaded ({brief(error)})"
         ) from error
-    return found
+    return tasks
 
 
 def _manager(lm_eval: Any, names: Sequence[str], folder: str) -> Any:
@@ -61,9 +61,9 @@ def _manager(lm_eval: Any, names: Sequence[str], folder: str) -> Any:
     return manager
 
 
-def _leaves(found: Mapping[Any, Any], group: str = "") -> Iterator[tuple[str, str, Any]]:
+def _leaves(tasks: Mapping[Any, Any], group: str = "") -> Iterator[tuple[str, str, Any]]:
     """(name, group, task) of all tasks in nested groups."""
-    for key, value in found.items():
+    for key, value in tasks.items():
         name = str(getattr(key, "group", key))
         if isinstance(value, Mapping):
             yield from _leaves(value, name)

@@ -108,8 +108,8 @@ class _Source(NamedTuple):
 
 def _version(names: Iterator[str] | Sequence[str]) -> str:
     for name in names:
-        if found := re.match(r"evals-([^/]+)\.dist-info", name):
-            return found[1]
+        if version := re.match(r"evals-([^/]+)\.dist-info", name):
+            return version[1]
     raise InputError(f"suite openai-evals: this is not the package evals; {_HOW}")
 
 
@@ -124,7 +124,7 @@ def _task(source: _Source, described: Described) -> Task:
 
 @cache
 def _questions(source: _Source, described: Described) -> tuple[Question, ...]:
-    found: dict[str, Question] = {}
+    questions: dict[str, Question] = {}
     seen: Counter[str] = Counter()
     contradicted: set[str] = set()
     unclear = 0
@@ -139,11 +139,11 @@ def _questions(source: _Source, described: Described) -> tuple[Question, ...]:
             unclear += 1
             continue
         seen[question.ref] += 1
-        if found.setdefault(question.ref, question).target != question.target:
+        if questions.setdefault(question.ref, question).target != question.target:
             contradicted.add(question.ref)
     unclear += sum(seen[ref] for ref in contradicted)
     warn_left_out(f"evals_{described.name}", unclear, len(rows))
-    return tuple(question for ref, question in found.items() if ref not in contradicted)
+    return tuple(question for ref, question in questions.items() if ref not in contradicted)
 
 
 def _question(described: Described, row: Mapping[str, Any]) -> Question | None:
@@ -200,14 +200,14 @@ def split_options(text: str) -> tuple[str, tuple[str, ...]]:
 
 def _marks(text: str, mark: str, letters: str) -> list[re.Match[str]]:
     """The last row of marks that begins with the first letter and misses none."""
-    found: list[re.Match[str]] = []
+    marks: list[re.Match[str]] = []
     for letter in letters:
         pattern = re.compile(rf"(?:^|(?<=[\s;,])){mark.format(letter)}\s+", re.MULTILINE)
-        matches = list(pattern.finditer(text, found[-1].end() if found else 0))
+        matches = list(pattern.finditer(text, marks[-1].end() if marks else 0))
         if not matches:
             break
-        found.append(matches[0] if found else matches[-1])
-    return found
+        marks.append(matches[0] if marks else matches[-1])
+    return marks
 
 
 def _licence(source: _Source, described: Described) -> str:

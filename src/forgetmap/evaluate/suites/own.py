@@ -71,7 +71,7 @@ def _from_rows(path: Path) -> tuple[Task, ...]:
     tasks = []
     for name in names:
         asked = tuple(row for row, _ in rows if row.task == name)
-        category = next((found for row, found in rows if row.task == name and found), "")
+        category = next((category for row, category in rows if row.task == name and category), "")
         tasks.append(Task(name, category, partial(tuple, asked)))
     return tuple(tasks)
 
@@ -155,10 +155,10 @@ def _question(row: Mapping[str, Any], task: str, prompt: str) -> Question:
 
 
 def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    found = row.get(field) or ()
-    if not isinstance(found, Sequence) or isinstance(found, str):
+    texts = row.get(field) or ()
+    if not isinstance(texts, Sequence) or isinstance(texts, str):
         raise ValueError(f"{field!r} must be a list")
-    return tuple(map(str, found))
+    return tuple(map(str, texts))
 
 
 def _target(answer: object, choices: Sequence[str]) -> str:

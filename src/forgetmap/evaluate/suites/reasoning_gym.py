@@ -67,18 +67,18 @@ def _generator(name: str, level: str, seed: int) -> Any:
 
 
 def _questions(name: str, seed: int) -> tuple[Question, ...]:
-    found: dict[str, Question] = {}
+    questions: dict[str, Question] = {}
     for level in _levels(name):
         for number, entry in enumerate(_generator(name, level, seed)):
             question = str(entry["question"])
-            found.setdefault(  # a generator may draw the same problem twice
+            questions.setdefault(  # a generator may draw the same problem twice
                 question,
                 Question(
                     f"{PREFIX}{name}", f"{level}-{seed}-{number}", question, str(entry["answer"]),
                     level=level, source=f"reasoning-gym: {name}, seed {seed}, number {number}",
                 ),
             )  # fmt: skip
-    return tuple(found.values())
+    return tuple(questions.values())
 
 
 def score(question: Question, answer: str) -> float:

@@ -173,8 +173,8 @@ def dare(
 
     Example:
         >>> draw = np.random.default_rng(0).integers(0, 2**16, 1000, np.uint16)
-        >>> found = dare(np.zeros(1000), [np.ones(1000)], [1.0], 0.25, [draw])
-        >>> sorted(set(found.tolist()))
+        >>> merged = dare(np.zeros(1000), [np.ones(1000)], [1.0], 0.25, [draw])
+        >>> sorted(set(merged.tolist()))
         [0.0, 4.0]
     """
     most = 256 ** draws[0].itemsize

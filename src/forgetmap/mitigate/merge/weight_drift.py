@@ -138,9 +138,9 @@ def spectral(blocks: Iterable[tuple[Floats, Floats]], *, is_tall: bool) -> Spect
         if not is_tall:
             one, other = one.T, other.T
         change = other - one
-        found = [one.T @ one, other.T @ other, change.T @ change]
-        found += [one.T @ other] if is_tall else []
-        grams = [a + b for a, b in zip(grams, found, strict=True)] if grams else found
+        added = [one.T @ one, other.T @ other, change.T @ change]
+        added += [one.T @ other] if is_tall else []
+        grams = [a + b for a, b in zip(grams, added, strict=True)] if grams else added
     moved = np.sqrt(np.maximum(np.linalg.eigvalsh(grams[2]), 0))[::-1]
     if moved[0] == 0:
         return Spectral(0.0, 0.0, 0)
@@ -175,12 +175,12 @@ def _tensor(name: str, before: Weights, after: Weights) -> tuple[TensorDrift, Fl
         change = other - one
         sums += [*products(one, other), products(change, change)[0]]
     shape = tensor.shape
-    found = None
+    shape_of_change = None
     if len(shape) == 2 and 2 <= min(shape) <= LARGEST_SIDE:
-        found = Spectral(0.0, 0.0, 0)
+        shape_of_change = Spectral(0.0, 0.0, 0)
         if sums[3]:
             blocks = _row_blocks(name, before, after)
-            found = spectral(blocks, is_tall=shape[0] > shape[1])
+            shape_of_change = spectral(blocks, is_tall=shape[0] > shape[1])
     layer = _LAYER.search(name)
     module = name[layer.end() :] if layer else name
     row = TensorDrift(
@@ -189,7 +189,7 @@ def _tensor(name: str, before: Weights, after: Weights) -> tuple[TensorDrift, Fl
         module=module.removesuffix(".weight"),
         **_shares(sums),
     )
-    return row.model_copy(update=found._asdict()) if found else row, sums
+    return row.model_copy(update=shape_of_change._asdict()) if shape_of_change else row, sums
 
 
 def _row_blocks(name: str, before: Weights, after: Weights) -> Iterable[tuple[Floats, Floats]]:

@@ -134,17 +134,17 @@ def _runs(hashes: Hashes, length: int) -> Hashes:
     count = len(hashes) - length + 1
     if count < 1:
         return hashes[:0]
-    found = np.zeros(count, dtype=np.uint64)
+    combined = np.zeros(count, dtype=np.uint64)
     for start in range(length):
-        found = found * _PRIME + hashes[start : start + count]
-    return found
+        combined = combined * _PRIME + hashes[start : start + count]
+    return combined
 
 
 def _bag(hashes: Hashes) -> Hashes:
     """One hash for the words in whatever order."""
     mixed = (hashes ^ (hashes >> np.uint64(29))) * _PRIME
-    found: Hashes = mixed.sum(dtype=np.uint64, keepdims=True)
-    return found
+    combined: Hashes = mixed.sum(dtype=np.uint64, keepdims=True)
+    return combined
 
 
 class _Index(NamedTuple):
@@ -268,17 +268,17 @@ class LeakCheck:
         }
         long_items = parts.get(RUN, nothing).table()[1]
         lost = np.setdiff1d(long_items, tables[RUN][1][1])
-        for length, found in self._whole(lost).items():
-            tables.setdefault(length, []).append(found.table())
-        return {kind: _index(*found) for kind, found in tables.items()}
+        for length, gathered in self._whole(lost).items():
+            tables.setdefault(length, []).append(gathered.table())
+        return {kind: _index(*kept) for kind, kept in tables.items()}
 
     def _whole(self, items: NDArray[np.int64]) -> dict[int, _Gathered]:
         """Long items of which every run is common in their task: they are looked for whole."""
-        found = defaultdict[int, _Gathered](_Gathered)
+        by_length = defaultdict[int, _Gathered](_Gathered)
         for item in items.tolist():
             hashes = _hash(next(_pieces(self._items[item].text)).words)
-            found[len(hashes)].add(item, _runs(hashes, len(hashes)))
-        return found
+            by_length[len(hashes)].add(item, _runs(hashes, len(hashes)))
+        return by_length
 
 
 def _gather(
@@ -298,5 +298,5 @@ def _gather(
         elif 1 < length < RUN and not piece.option:
             kind = length if length >= _FEWEST else _LINE
             lines.setdefault(kind, []).append(_runs(hashes, length))
-    for kind, found in lines.items():
-        parts[kind].add(item, np.concatenate(found))
+    for kind, runs in lines.items():
+        parts[kind].add(item, np.concatenate(runs))

@@ -169,8 +169,8 @@ def nearest(
         elif not told and likeness[number, best] > 0:
             places[names[best]].append(number)
     return {
-        name: sorted(found, key=lambda number: (-likeness[number, column], number))
-        for column, (name, found) in enumerate(places.items())
+        name: sorted(numbers, key=lambda number: (-likeness[number, column], number))
+        for column, (name, numbers) in enumerate(places.items())
     }
 
 
@@ -186,12 +186,13 @@ def _likeness(texts: list[str], groups: list[Sequence[str]]) -> NDArray[np.float
     vectors = _unit(counts @ sparse.diags(np.log((1 + counts.shape[0]) / (1 + held))))
     rows, items = vectors[: len(texts)], vectors[len(texts) :].T.tocsc()
     ends = np.cumsum([len(group) for group in groups])
-    found = np.zeros((len(texts), len(groups)))
+    likeness = np.zeros((len(texts), len(groups)))
     for start in range(0, len(texts), _AT_A_TIME):
-        part = (rows[start : start + _AT_A_TIME] @ items).toarray()
+        chosen = slice(start, start + _AT_A_TIME)
+        part = (rows[chosen] @ items).toarray()
         for column, (end, group) in enumerate(zip(ends, groups, strict=True)):
-            found[start : start + _AT_A_TIME, column] = part[:, end - len(group) : end].max(axis=1)
-    return found
+            likeness[chosen, column] = part[:, end - len(group) : end].max(axis=1)
+    return likeness
 
 
 def _counts(texts: list[list[str]]) -> sparse.csr_matrix:
@@ -201,11 +202,11 @@ def _counts(texts: list[list[str]]) -> sparse.csr_matrix:
         pairs = (f"{one} {two}" for one, two in pairwise(words))
         columns += [crc32(word.encode("utf-8", "replace")) % _FEATURES for word in (*words, *pairs)]
         starts.append(len(columns))
-    found = sparse.csr_matrix(
+    counts = sparse.csr_matrix(
         (np.ones(len(columns)), columns, starts), shape=(len(texts), _FEATURES)
     )
-    found.sum_duplicates()
-    return found
+    counts.sum_duplicates()
+    return counts
 
 
 def _unit(rows: sparse.csr_matrix) -> sparse.csr_matrix:

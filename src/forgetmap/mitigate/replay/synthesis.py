@@ -199,10 +199,10 @@ def synthesise(
         for topic in topics:
             if (lacking := missing[topic.category]) > 0:
                 count = max(_A_ROUND * lacking, _FEWEST_A_ROUND)
-                found = author.write(topic, turn, count)
-                made.examples += found[:lacking]
-                made.dropped["beyond the budget"] += len(found[lacking:])
-                missing[topic.category] -= len(found[:lacking])
+                examples = author.write(topic, turn, count)
+                made.examples += examples[:lacking]
+                made.dropped["beyond the budget"] += len(examples[lacking:])
+                missing[topic.category] -= len(examples[:lacking])
                 progress(len(made.examples), total)
     return made
 
@@ -233,14 +233,14 @@ class _Author:
         questions = [
             one for one in self._questions(topic, turn, count) if not self._drop(self._bad(one))
         ]
-        found = []
+        examples = []
         for question, answer in self._sure(questions):
             gist = _gist(question)
             like = any(_alike(gist, other) for other in self._kept)
             if not self._drop("like another" if like else self._refused(question, answer)):
                 self._kept.append(gist)
-                found.append(Example(self._talk(question, answer), topic.category, "model"))
-        return found
+                examples.append(Example(self._talk(question, answer), topic.category, "model"))
+        return examples
 
     def _drop(self, why: str | None) -> bool:
         if why:

@@ -105,10 +105,10 @@ class Before:
 
 
 def _logits(model: Any, batch: Mapping[str, Tensor]) -> Tensor:
-    found: Tensor = model(
+    logits: Tensor = model(
         input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], use_cache=False
     ).logits
-    return found.float()
+    return logits.float()
 
 
 def token_kl(logits: Tensor, before: Tensor, counted: Tensor, direction: str = "forward") -> Tensor:

@@ -76,12 +76,12 @@ def _fixed_dates(code: str) -> dict[str, str]:
     for day, names in known.items():
         for name in names.split("; "):
             days.setdefault(name, []).append(day)
-    found = {}
+    fixed = {}
     for name, dates in days.items():
         on = {spoken(day, with_year=False) for day in dates}
         if len(dates) == len(_YEARS) and len(on) == 1 and "(" not in name and name.isascii():
-            found[name] = on.pop()
-    return found
+            fixed[name] = on.pop()
+    return fixed
 
 
 @drawn(180)

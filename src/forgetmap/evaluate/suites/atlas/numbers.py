@@ -20,11 +20,11 @@ def near_misses(right: int) -> Collection[str]:
         ['2', '10', '11', '13', '14', '21', '22']
     """
     digits = str(abs(right))
-    found = {right + off for off in (-10, -2, -1, 1, 2, 10)}
+    slips = {right + off for off in (-10, -2, -1, 1, 2, 10)}
     for place in range(len(digits) - 1):
         swapped = digits[:place] + digits[place + 1] + digits[place] + digits[place + 2 :]
-        found.add(int(swapped) * (-1 if right < 0 else 1))
-    kept = {value for value in found if value != right and (value >= 0 or right < 0)}
+        slips.add(int(swapped) * (-1 if right < 0 else 1))
+    kept = {value for value in slips if value != right and (value >= 0 or right < 0)}
     return {str(value) for value in kept}
 
 
@@ -94,16 +94,16 @@ def largest_fraction(rng: random.Random, number: int) -> Fact:
     """The largest of four fractions."""
     level = number % 3
     bound = (9, 15, 30)[level]
-    found: dict[Fraction, str] = {}
-    while len(found) < 7:
+    fractions: dict[Fraction, str] = {}
+    while len(fractions) < 7:
         below = rng.randint(3, bound)
         above = rng.randint(1, below - 1)
-        found.setdefault(Fraction(above, below), f"{above}/{below}")
-    right = max(found)
-    wrong = [text for value, text in found.items() if value != right]
+        fractions.setdefault(Fraction(above, below), f"{above}/{below}")
+    right = max(fractions)
+    wrong = [text for value, text in fractions.items() if value != right]
     return Fact(
-        f"largest-{'-'.join(found[value].replace('/', ':') for value in sorted(found))}",
-        "Which of these fractions is the largest?", found[right], wrong, _LEVELS[level], SOURCE,
+        f"largest-{'-'.join(fractions[value].replace('/', ':') for value in sorted(fractions))}",
+        "Which of these fractions is the largest?", fractions[right], wrong, _LEVELS[level], SOURCE,
     )  # fmt: skip
 
 

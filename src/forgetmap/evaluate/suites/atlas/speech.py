@@ -57,8 +57,8 @@ def _language(code: str) -> str:
 @cache
 def _tender(code: str) -> frozenset[str]:
     """Codes of the money of a country."""
-    found = _babel("numbers").get_territory_currencies(code, start_date=_DAY)
-    return frozenset(map(str, found))
+    codes = _babel("numbers").get_territory_currencies(code, start_date=_DAY)
+    return frozenset(map(str, codes))
 
 
 def _money(code: str) -> str:
@@ -66,7 +66,7 @@ def _money(code: str) -> str:
 
 
 def _only_money(country: Country) -> str:
-    [code] = found if len(found := _tender(country.code)) == 1 else [""]
+    [code] = codes if len(codes := _tender(country.code)) == 1 else [""]
     return _money(code) if code else ""
 
 
@@ -101,8 +101,8 @@ def currency_codes() -> Sequence[Fact]:
 
 @cache
 def _official(code: str) -> frozenset[str]:
-    found = _babel("languages").get_official_languages(code, regional=True, de_facto=True)
-    return frozenset(str(language).partition("_")[0] for language in found)
+    languages = _babel("languages").get_official_languages(code, regional=True, de_facto=True)
+    return frozenset(str(language).partition("_")[0] for language in languages)
 
 
 def official_languages() -> Sequence[Fact]:
@@ -110,8 +110,8 @@ def official_languages() -> Sequence[Fact]:
     names = {code: tuple(sorted(map(_language, _official(code)))) for code in countries()}
 
     def only(country: Country) -> str:
-        found = names[country.code]
-        return found[0] if len(found) == 1 and country.code not in _NEW_LANGUAGE else ""
+        languages = names[country.code]
+        return languages[0] if len(languages) == 1 and country.code not in _NEW_LANGUAGE else ""
 
     return [
         Fact(
@@ -129,7 +129,7 @@ def countries_abroad() -> Sequence[Fact]:
     for language, level in _ABROAD.items():
         names = _locale(language).territories
         shared = Counter(plain(str(names.get(code, ""))) for code in countries())
-        found = [
+        names_in_it = [
             Fact(
                 f"abroad-{language}-{code}",
                 f"Which country is called {names[code]} in {_language(language)}?",
@@ -142,7 +142,7 @@ def countries_abroad() -> Sequence[Fact]:
             and country.population > 500_000
             and SequenceMatcher(None, plain(names[code]), plain(country.name), False).ratio() < 0.6
         ]  # fmt: skip
-        facts += sample(found, 60)
+        facts += sample(names_in_it, 60)
     return facts
 
 

@@ -59,21 +59,21 @@ def misspellings(word: str) -> Collection[str]:
         >>> sorted(misspellings("yield"))[:3]
         ['yeeld', 'yeild', 'yeld']
     """
-    found = set()
+    slips = set()
     for place in range(1, len(word) - 1):
         here, after = word[place], word[place + 1]
         if here == after:
-            found.add(word[:place] + word[place + 1 :])
+            slips.add(word[:place] + word[place + 1 :])
         elif here in "lmnprst" and here != word[place - 1]:
-            found.add(word[:place] + here + word[place:])
+            slips.add(word[:place] + here + word[place:])
         if here in "aeiou" and after in "aeiou" and here != after:
-            found.add(word[:place] + after + here + word[place + 2 :])
+            slips.add(word[:place] + after + here + word[place + 2 :])
         if here in "aei":
-            found.add(word[:place] + {"a": "e", "e": "a", "i": "e"}[here] + word[place + 1 :])
+            slips.add(word[:place] + {"a": "e", "e": "a", "i": "e"}[here] + word[place + 1 :])
     for right, wrong in (("ie", "e"), ("sc", "s"), ("ough", "ogh"), ("th", "t"), ("y", "i")):
         if right in word[1:]:
-            found.add(word[0] + word[1:].replace(right, wrong, 1))
-    return found - _REAL - {word}
+            slips.add(word[0] + word[1:].replace(right, wrong, 1))
+    return slips - _REAL - {word}
 
 
 _REAL = frozenset(("carer", "dependant", "eight", "fulfillment", "skillful"))

@@ -97,7 +97,7 @@ def _geonames() -> Any:
 @cache
 def countries() -> dict[str, Country]:
     """Countries and territories with people, by code."""
-    found = {}
+    known = {}
     rows = _geonames().get_countries()
     borders: dict[str, set[str]] = {code: set() for code in rows}
     for code, row in rows.items():
@@ -106,12 +106,12 @@ def countries() -> dict[str, Country]:
             borders.setdefault(other, set()).add(code)
     for code, row in sorted(rows.items()):
         if code not in _NOT_COUNTRIES and row["population"]:
-            found[code] = Country(
+            known[code] = Country(
                 code, row["name"].strip(), row["continentcode"], row["capital"].strip(),
                 row["population"], row["areakm2"], row["tld"], row["phone"].strip(),
                 frozenset(borders[code] - _NOT_COUNTRIES),
             )  # fmt: skip
-    return found
+    return known
 
 
 @cache
@@ -134,12 +134,12 @@ def _all_cities() -> tuple[City, ...]:
 def _known_cities() -> tuple[City, ...]:
     """Cities of some size, of which there is only one by that name; the largest come first."""
     names = Counter(plain(city.name) for city in _all_cities())
-    found = [
+    known = [
         city
         for city in _all_cities()
         if city.population >= 150_000 and names[plain(city.name)] == 1 and city.is_clear
     ]
-    return tuple(sorted(found, key=lambda city: -city.population))
+    return tuple(sorted(known, key=lambda city: -city.population))
 
 
 @cache
@@ -175,10 +175,10 @@ def near(country: Country, value: Callable[[Country], str], avoid: Iterable[str]
     others = countries() if country.code in _TERRITORIES else sovereign()
     not_wrong = {value(country), *avoid, ""}
     around = [other for other in others.values() if other.continent == country.continent]
-    found = {value(other) for other in around} - not_wrong
-    if len(found) < 8:
-        found = {value(other) for other in others.values()} - not_wrong
-    return sorted(found)
+    wrong = {value(other) for other in around} - not_wrong
+    if len(wrong) < 8:
+        wrong = {value(other) for other in others.values()} - not_wrong
+    return sorted(wrong)
 
 
 def capitals() -> Sequence[Fact]:
@@ -235,9 +235,9 @@ def _around(country: Country) -> list[str]:
     known = sovereign()
     touching = {country.code, *country.borders, *_OVERSEAS.get(country.code, ())} & known.keys()
     second = {two for one in country.borders & known.keys() for two in known[one].borders}
-    found = sorted(known[code].name for code in second & known.keys() - touching)
-    if len(found) >= 5:
-        return found
+    names = sorted(known[code].name for code in second & known.keys() - touching)
+    if len(names) >= 5:
+        return names
     return near(country, lambda other: other.name, [known[code].name for code in touching])
 
 
