@@ -65,13 +65,10 @@ def evaluate(
     Args:
         model: A name that `open_model` understands, or an open model.
         suite: A suite, or a name that `suites.load` understands.
-        out: The output folder.
-        asking: How the questions are asked.
         running: Numbers, device and batch size, for a model given by name.
         tasks: Only tasks of these names; `*` and `?` stand for any characters.
         limit: Only the first so many questions of each task.
         work: What puts jobs to the model; by default this process.
-        progress: Called after each batch.
     """
     asking, out = asking or Asking(), Path(out)
     if limit is not None and limit < 1:

@@ -80,7 +80,8 @@ def plan_batches(
         [Batch(items=(0, 1), shared=4)]
     """
     shared = _common_beginning(choices)
-    order = sorted(range(len(choices)), key=lambda place: _shape(choices[place]), reverse=True)
+    shapes = [(len(choice.context) + choice.fed, choice.fed) for choice in choices]
+    order = sorted(range(len(choices)), key=shapes.__getitem__, reverse=True)
     batches: list[Batch] = []
     held: list[int] = []
     width = logits = 0
@@ -99,10 +100,6 @@ def plan_batches(
     if held:
         batches.append(Batch(tuple(held), shared))
     return batches
-
-
-def _shape(choice: Choice) -> tuple[int, int]:
-    return len(choice.context) + choice.fed, choice.fed
 
 
 def _too_many(rows: int, width: int, logits: int, device: str, vocabulary: int) -> bool:

@@ -134,13 +134,11 @@ def merge(
     Args:
         before: Folder of the model before, or BASE+ADAPTER.
         after: Folder of the model after, BASE+ADAPTER, or an adapter.
-        out: The folder to make.
         method: One of `METHODS`.
         weight: Share of the model after, from 0 (before) to 1 (after).
         base: What task vectors are measured from; by default the model before.
         density: Share of each task vector that stays (ties, dare).
         scale: Factor of what is added to the base (all but linear and slerp).
-        seed: Seed of what dare drops.
         progress: Called with the bytes computed, and how many there will be.
     """
     how, out = How(method, weight, density, scale, seed), Path(out)

@@ -144,9 +144,7 @@ def sweep(
     Args:
         before: The model before: a folder, or BASE+ADAPTER.
         after: The model after: a folder, BASE+ADAPTER, or an adapter for the model before.
-        out: The folder for all results.
         weights: Shares of the model after.
-        asked: The questions, and how they are asked.
         how: Method, density, scale and seed; its weight is not used.
         base: What task vectors are measured from; by default the model before.
         new: Names of the tasks that are the new skill; `*` and `?` stand for any characters. All
@@ -154,9 +152,7 @@ def sweep(
         budget: Choose the point with the largest gain among those whose forgetting, at the high end
             of its interval, is within this share.
         keep: Keep the weights of every merge.
-        draws: Bootstrap draws of each map.
         say: Called with a few words on what is being done.
-        progress: Called while a model is evaluated.
     """
     run = _Run(before, after, Path(out), asked, how or How(), base, say, progress, keep)
     sides = run.parents()

@@ -189,17 +189,13 @@ def build_replay(
     Args:
         saved: A comparison that `compare --save` wrote.
         out: The folder to write; a stopped run goes on in it.
-        budget: Examples wanted.
         logs: Evaluation logs of the map, so that every item of it can be kept out.
         categories: Only these get examples, to repair a domain; all by default.
         model: The model before, by a name that `open_model` understands, or an open model.
-        running: Numbers, device and batch size, for a model given by name.
-        making: How the model makes up examples.
         pool: JSON lines of the user's own data, see `read_pool`.
         keep: Old behaviour to be left after training, as a share; sets the mixing ratio.
         train: The new training data, for the mixture file.
         strict: Refuse the whole pool if it holds evaluation items.
-        progress: Called with the made-up examples that are there, and how many there will be.
 
     Example:
         >>> build_replay("nowhere", "out", 10, pool="pool.jsonl")

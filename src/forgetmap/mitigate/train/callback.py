@@ -55,7 +55,6 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         limit: Only the first so many questions of each task.
         new_tasks: Of these, the tasks that are to be learned; they do not count as forgotten or
             gained, their accuracy is logged as `new_accuracy`.
-        asking: How the questions are asked.
         before: What is compared with: by default the model as training begins; `base`, the same
             without its adapter; or a log, of any harness.
         budget: The share that may be forgotten, or a policy; see `as_policy`.
