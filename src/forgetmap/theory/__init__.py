@@ -1,20 +1,15 @@
 """The theory lab: forgetting in post-training in a picture of two modes, made computable.
 
 An old behaviour and a new one are two Gaussian modes; a model mixes them with an old weight `beta`.
-Mass forgetting is beta going to 0; drift is the old mode moving. The functions make the claims of
-the abstract of *A Quantitative Characterization of Forgetting in Post-Training* (arXiv:2603.12163)
-computable. They take and return numbers or arrays. Where a result comes from is told in brackets:
+Mass forgetting is beta going to 0; drift is the old mode moving. The functions take and return
+numbers or arrays. Each says where its result comes from:
 
-- [P] a claim of the paper's abstract: a direction, a mechanism, which quantity controls it;
+- [P] a claim of the abstract of *A Quantitative Characterization of Forgetting in Post-Training*
+  (arXiv:2603.12163): a direction, a mechanism, which quantity controls it;
 - [M] a fact about a method, from its own paper, code or documentation;
 - [D] our own derivation, checked numerically; its constants need not be the paper's.
 
-`overlap` and `divergence` are the ground of it all, `forward` supervised fine-tuning with and
-without replay, `reverse` on-policy training, `drift` both with trained means, `geometry` the
-neighbourhood of the target, `starvation` finite batches, `sdft`, `ttt` and `oapl` three methods,
-`chen` the simulation that the picture comes from, `estimate` and `logprobs` measurements on real
-models, `budget` and `answers` forecasts and plans. It shows a mechanism in a toy model; it is no
-guarantee for language models.
+The lab shows a mechanism in a toy model. It is not a guarantee for language models.
 
 Example:
     >>> from forgetmap import theory

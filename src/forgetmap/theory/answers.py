@@ -1,7 +1,7 @@
-"""Answers to questions people have before a run: numbers, and what they rest on.
+"""Answers to questions people have before a run.
 
-Each function answers one question of `forgetmap theory`; the answer carries its assumption and says
-when not to trust it, so that the numbers never travel without them.
+Each function answers one question of `forgetmap theory`. The answer carries its assumption and says
+when not to trust it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import orjson
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import WIDTH, percent
-from forgetmap.theory.arguments import Floats, positive, share, target_share, whole
+from forgetmap.theory.arguments import positive, share, target_share, whole
 from forgetmap.theory.budget import sft_forecast, sft_rate, sft_steps_until
-from forgetmap.theory.drift import Joint, drift_bound, joint_forward_flow, joint_reverse_flow
+from forgetmap.theory.drift import drift_bound, joint_forward_flow, joint_reverse_flow
 from forgetmap.theory.estimate import (
     NEAR_NATS,
     Measured,
@@ -93,13 +93,9 @@ class Answer(NamedTuple):
             >>> orjson.loads(Answer({"steps": math.inf}, (), "a", "b").to_json())["values"]
             {'steps': None}
         """
-        whole_answer = {
-            "values": self.values,
-            "assumption": self.assumption,
-            "do_not_trust_when": self.caution,
-        }
+        trust = {"assumption": self.assumption, "do_not_trust_when": self.caution}
         options = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY
-        return orjson.dumps(whole_answer, option=options).decode()
+        return orjson.dumps({"values": self.values, **trust}, option=options).decode()
 
 
 def replay_answer(
@@ -107,12 +103,9 @@ def replay_answer(
 ) -> Answer:
     """How much replay, or which batch, keeps an old behaviour in sight of on-policy training. [D]
 
-    Args:
-        old_mass: Share of the model's own samples that show the old behaviour.
-        batch: Samples of each batch.
-        risk: Accepted chance that any batch holds no old sample.
-        batches: Batches of the run.
-        replay: Share of replayed old samples already used.
+    `old_mass` is the share of the model's own samples that show the old behaviour, `risk` the
+    accepted chance that any of the `batches` holds no old sample, `replay` the share of replayed
+    old samples already used.
 
     Example:
         >>> replay_answer(0.05, 32, 0.01).values["smallest_batch"]
@@ -157,9 +150,7 @@ def replay_answer(
 def finetuning_replay_answer(keep: float, stages: int = 1) -> Answer:
     """Replay share that keeps an old mass under supervised fine-tuning to the end. [P, D]
 
-    Args:
-        keep: Old mass to be left.
-        stages: Fine-tunings in a row, each replaying from the model before.
+    `stages` counts fine-tunings in a row, each replaying from the model before.
 
     Example:
         >>> round(finetuning_replay_answer(0.1, 5).values["replay_share"], 4)
@@ -184,12 +175,8 @@ def forecast_answer(
 ) -> Answer:
     """When fine-tuning will have pushed the old mass to a level, from two checkpoints. [D]
 
-    Args:
-        first: Old mass at the first checkpoint.
-        second: Old mass at the second.
-        steps: Steps between them.
-        level: Old mass to be reached.
-        replay: Share of old data in the training set.
+    `first` and `second` are the old mass at two checkpoints `steps` apart; `replay` is the share of
+    old data in the training set.
 
     Example:
         >>> round(forecast_answer(0.4, 0.2, 100, 0.01).values["steps_from_second"])
@@ -199,17 +186,15 @@ def forecast_answer(
     until = float(sft_steps_until(second, rate, level, replay))
     ahead = np.array([1, 2, 5, 10, 20]) * float(steps)
     masses = sft_forecast(second, rate, ahead, replay)
-    path = [
-        {"steps_from_second": float(step), "old_mass": float(mass)}
-        for step, mass in zip(ahead, masses, strict=True)
-    ]
-    table = (
-        f"  +{step:>9,.0f} steps  {_share(float(mass)):>8}"
-        for step, mass in zip(ahead, masses, strict=True)
-    )
+    path = list(zip(ahead.tolist(), masses.tolist(), strict=True))
+    table = (f"  +{step:>9,.0f} steps  {_share(mass):>8}" for step, mass in path)
     course = "goes like 1/steps, not exponentially" if replay == 0 else "ends at the replay share"
     return Answer(
-        {"rate_per_step": rate, "steps_from_second": until, "path": path},
+        {
+            "rate_per_step": rate,
+            "steps_from_second": until,
+            "path": [{"steps_from_second": step, "old_mass": mass} for step, mass in path],
+        },
         (_reached(level, until), *table),
         "gradient descent in the logit at a steady learning rate, old and new behaviour far apart: "
         f"the old mass then {course} [D]",
@@ -222,9 +207,8 @@ def _reached(level: float, until: float) -> str:
     if until == 0:
         return f"old mass has passed {_share(level)} already"
     if math.isfinite(until):
-        return (
-            f"old mass reaches {_share(level)} about {until:,.0f} steps after the second checkpoint"
-        )
+        about = f"about {until:,.0f} steps after the second checkpoint"
+        return f"old mass reaches {_share(level)} {about}"
     return f"old mass does not reach {_share(level)}: it settles at the replay share"
 
 
@@ -237,12 +221,8 @@ def temperature_answer(
 ) -> Answer:
     """Which KL temperature, or how many refreshes of the reference, keep a floor of old mass. [D]
 
-    Args:
-        old_mass: Old mass of the reference policy.
-        floor: Old mass to be kept.
-        gap: Mean reward of the new behaviour less that of the old one.
-        syncs: Times the reference is replaced by the trained policy, counting the last.
-        temperature: A temperature to look at.
+    `gap` is the mean reward of the new behaviour less that of the old one. `syncs` counts how often
+    the trained policy replaces the reference, the last time included.
 
     Example:
         >>> round(temperature_answer(0.5, 0.05, 1.0, syncs=20).values["lowest_temperature"], 3)
@@ -290,14 +270,9 @@ def flow_answer(
 ) -> Answer:
     """Old mass against time for an objective, as a small table. [P limits, D paths]
 
-    Args:
-        objective: "sft" (forward KL to the data) or "reverse" (reverse KL to a target).
-        start: Old weight at the start.
-        delta: Separation of the modes.
-        replay: For sft: share of old data.
-        target: For reverse: old mass of the target; 0 is a target that knows the new mode only.
-        until: Last time, in learning rate x steps.
-        means: Train the means too, from their right places.
+    "sft" is forward KL to data with a share `replay` of old data; "reverse" is reverse KL to a
+    target with old mass `target`. `until` is the last time, in learning rate x steps. With `means`
+    the means are trained too, from their right places.
 
     Example:
         >>> rows = flow_answer("sft", 0.5, 4, until=100).values["path"]
@@ -308,18 +283,20 @@ def flow_answer(
         raise InputError(f"objective: {objective!r} is unknown; known are sft, reverse")
     times = np.concatenate([[0.0], float(positive("until", until)) * np.geomspace(0.01, 1, 9)])
     start, forward = float(share("start", start)), objective == "sft"
+    columns = {"time": times}
     if means:
-        columns = _joint_columns(
+        path = (
             joint_forward_flow(times, start, delta, replay=replay)
             if forward
-            else joint_reverse_flow(times, start, share("target", target), delta),
-            delta,
+            else joint_reverse_flow(times, start, share("target", target), delta)
         )
+        columns["old_weight"] = path.weight
+        columns["old_behaviour"] = behaviour_mass(*path, delta)
+        columns["old_mean"], columns["new_mean"] = path.old_mean, path.new_mean
     elif forward:
-        columns = {"old_weight": forward_flow(times, start, delta, replay)}
+        columns["old_weight"] = forward_flow(times, start, delta, replay)
     else:
-        columns = {"old_weight": reverse_flow(times, start, target_share("target", target), delta)}
-    columns = {"time": times, **columns}
+        columns["old_weight"] = reverse_flow(times, start, target_share("target", target), delta)
     rows = [
         dict(zip(columns, map(float, row), strict=True))
         for row in zip(*columns.values(), strict=True)
@@ -336,21 +313,11 @@ def flow_answer(
     )
 
 
-def _joint_columns(path: Joint, delta: float) -> dict[str, Floats]:
-    return {
-        "old_weight": path.weight,
-        "old_behaviour": behaviour_mass(path.weight, path.old_mean, path.new_mean, delta),
-        "old_mean": path.old_mean,
-        "new_mean": path.new_mean,
-    }
-
-
 def estimate_answer(path: str | Path, old_mass: float = 0.5) -> Answer:
     """Overlap, separation, misassignment and old mass from a file of log-probabilities. [D]
 
-    Args:
-        path: JSONL or Parquet, see `read_logprobs`.
-        old_mass: Old weight for which misassignment and drift budget are told.
+    `read_logprobs` describes the file. Misassignment and drift budget are for the old weight
+    `old_mass`.
 
     Example:
         >>> import tempfile
@@ -367,20 +334,24 @@ def estimate_answer(path: str | Path, old_mass: float = 0.5) -> Answer:
     _check_sides(path, scores)
     overlap = estimate_bc(scores.old, scores.new)
     separations = estimate_delta(scores.old, scores.new)
-    per_token = _per_token(overlap, scores.mean_length)
+    per_token = None
+    if scores.mean_length is not None:
+        least = overlap.value if overlap.resolved else overlap.upper
+        per_token = -math.log(least) / scores.mean_length
     misassigned = {
         "old_to_new": estimate_misassignment(scores.old, weight),
         "new_to_old": estimate_misassignment(-scores.new, 1 - weight),
     }
     budget = float(drift_bound(weight, weight, separations.kl)) if separations.fit else None
+    drift = "none without a separation" if budget is None else f"{budget:.2g} standard deviations"
     mass, mass_lines = _trained(scores)
     return Answer(
         {
             "overlap": overlap._asdict(),
             "separation": {**separations._asdict(), "fit": separations.fit},
             "misassignment": {
-                name: {key: float(value) for key, value in found._asdict().items()}
-                for name, found in misassigned.items()
+                name: {key: float(value) for key, value in chance._asdict().items()}
+                for name, chance in misassigned.items()
             },
             "drift_budget": budget,
             "mean_length": scores.mean_length,
@@ -394,12 +365,7 @@ def estimate_answer(path: str | Path, old_mass: float = 0.5) -> Answer:
             f"misassignment at old weight {weight:g}: "
             f"old taken for new {_measured(misassigned['old_to_new'])}, "
             f"new taken for old {_measured(misassigned['new_to_old'])}",
-            "drift budget of the old behaviour: "
-            + (
-                "none without a separation"
-                if budget is None
-                else f"{budget:.2g} standard deviations"
-            ),
+            f"drift budget of the old behaviour: {drift}",
             *mass_lines,
             *(f"note: {text}" for text in scores.warnings),
         ),
@@ -417,17 +383,11 @@ def _check_sides(path: str | Path, scores: LogProbs) -> None:
             )
 
 
-def _measured(found: Measured) -> str:
-    value, se, upper = (float(part) for part in found)
+def _measured(chance: Measured) -> str:
+    value, se, upper = (float(part) for part in chance)
     if value > 2 * se:
         return f"{_share(value)} (se {_share(se)})"
     return f"at most {_share(upper)} (95 %)"
-
-
-def _per_token(overlap: OverlapEstimate, length: float | None) -> float | None:
-    if length is None:
-        return None
-    return -math.log(overlap.value if overlap.resolved else overlap.upper) / length
 
 
 def _overlap_lines(
@@ -448,16 +408,16 @@ def _overlap_lines(
     return lines
 
 
-def _separation_lines(found: Separations) -> list[str]:
-    at_least = "at least " if found.capped else ""
+def _separation_lines(gap: Separations) -> list[str]:
+    at_least = "at least " if gap.capped else ""
     verdict = (
         "they agree: two equal Gaussians are a fair picture"
-        if found.fit
+        if gap.fit
         else "they disagree: do not use formulas that need a separation"
     )
     return [
-        f"separation: {found.kl:.3g} by KL (se {found.kl_se:.2g}), {found.sd:.3g} by spread "
-        f"(se {found.sd_se:.2g}), {at_least}{found.auc:.3g} by order (se {found.auc_se:.2g})",
+        f"separation: {gap.kl:.3g} by KL (se {gap.kl_se:.2g}), {gap.sd:.3g} by spread "
+        f"(se {gap.sd_se:.2g}), {at_least}{gap.auc:.3g} by order (se {gap.auc_se:.2g})",
         f"  {verdict}",
     ]
 

@@ -19,22 +19,20 @@ def numbers(name: str, value: ArrayLike) -> Floats:
     """Take a number or an array of numbers; no NaN, not empty.
 
     Example:
-        >>> numbers("t", [1, 2]).tolist()
-        [1.0, 2.0]
         >>> numbers("t", float("nan"))
         Traceback (most recent call last):
         ...
         forgetmap.base.errors.InputError: t: NaN is not a number; ...
     """
     try:
-        found = np.asarray(value, dtype=np.float64)
+        array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}: a number or an array of numbers is needed") from error
-    if found.size == 0:
+    if array.size == 0:
         raise InputError(f"{name}: is empty; at least one number is needed")
-    if np.isnan(found).any():
+    if np.isnan(array).any():
         raise InputError(f"{name}: NaN is not a number; leave it out or find where it came from")
-    return found
+    return array
 
 
 def finite(name: str, value: ArrayLike) -> Floats:
@@ -105,8 +103,8 @@ def overlapping(name: str, value: ArrayLike) -> Floats:
 def _where(
     name: str, value: ArrayLike, holds: Callable[[Floats], NDArray[np.bool_]], rule: str
 ) -> Floats:
-    found = numbers(name, value)
-    good = holds(found)
+    array = numbers(name, value)
+    good = holds(array)
     if not good.all():
-        raise InputError(f"{name}: {rule}; got {found[~good].flat[0]:g}")
-    return found
+        raise InputError(f"{name}: {rule}; got {array[~good].flat[0]:g}")
+    return array

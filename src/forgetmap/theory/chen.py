@@ -1,10 +1,8 @@
 """Where the two-mode picture comes from: the toy simulation of Chen et al. 2025 (arXiv:2510.18874).
 
-Facts of the released simulation [M]: a target of 0.75 N(-3, 1) and 0.25 N(3.5, 0.7^2), a model that
-starts at 0.75 N(-3.5, 1) and 0.25 N(0.5, 0.7^2), 200 steps with 1,000 samples, and old parameters
-and weight slowed by a factor of 0.005. It differs from the rest of this package: spreads are
-unequal and trained, and the policy gradient samples from the model's new component only. A
-historical picture; its numbers are not to be compared with the flows of `forward` and `reverse`.
+Spreads are unequal and trained, old parameters and weight are slowed, and the policy gradient
+samples from the model's new component only [M]. So do not compare its numbers with the flows of
+`forward` and `reverse`.
 """
 
 from __future__ import annotations
@@ -59,14 +57,9 @@ def chen_simulation(
 ) -> ChenRun:
     """Run the toy simulation: fine-tuning on the new mode, or policy gradient. [M]
 
-    Args:
-        method: "forward" fits samples of the new target mode (published rates 0.15 and 0.01);
-            "policy" improves samples of the model's new component (published rate 0.01).
-        rate: Learning rate.
-        steps: Steps.
-        samples: Samples of each step.
-        runs: Independent runs, simulated side by side.
-        seed: Seed of the draws.
+    "forward" fits samples of the new target mode (published rates 0.15 and 0.01); "policy" improves
+    samples of the model's new component (published rate 0.01). Each step draws `samples`; the
+    independent `runs` are simulated side by side.
 
     Example:
         >>> run = chen_simulation("forward", 0.15)
@@ -76,10 +69,8 @@ def chen_simulation(
     if method not in ("forward", "policy"):
         raise InputError(f"method: {method!r} is unknown; known are forward, policy")
     speed = float(positive("rate", rate)) * SLOWED[:, None]
-    count, width, size = (
-        int(whole(name, value))
-        for name, value in (("steps", steps), ("runs", runs), ("samples", samples))
-    )
+    count, width = int(whole("steps", steps)), int(whole("runs", runs))
+    size = int(whole("samples", samples))
     generator = np.random.default_rng(seed)
     ascent = _fit_new_mode if method == "forward" else _improve_own_samples
     path = np.empty((count + 1, 5, width))
@@ -99,18 +90,14 @@ def _fit_new_mode(state: Floats, draws: Floats) -> Floats:
 
 
 def _improve_own_samples(state: Floats, draws: Floats) -> Floats:
-    weight, _, _, mean, spread = (part[:, None] for part in state)
+    weight, old_mean, old_spread, mean, spread = (part[:, None] for part in state)
     x = mean + spread * draws
     log_own = np.log1p(-weight) + norm.logpdf(x, mean, spread)
-    log_model = np.logaddexp(np.log(weight) + norm.logpdf(x, *_old(state)), log_own)
+    log_model = np.logaddexp(np.log(weight) + norm.logpdf(x, old_mean, old_spread), log_own)
     reward = norm.logpdf(x, *NEW_TARGET[1:]) - log_own - np.log(KL_STRENGTH)
     # Samples come from one component of the model, so the score is weighted back to the whole.
     weighted = reward * np.exp(log_model - log_own) * _scores(state, x)
     return np.asarray(weighted.mean(axis=-1))
-
-
-def _old(state: Floats) -> tuple[Floats, Floats]:
-    return state[1][:, None], state[2][:, None]
 
 
 def _scores(state: Floats, x: Floats) -> Floats:

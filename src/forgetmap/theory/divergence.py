@@ -33,37 +33,21 @@ def mixture_kl(first: ArrayLike, second: ArrayLike, delta: ArrayLike) -> Floats:
 
 
 def logit_or_end(mass: Floats) -> Floats:
-    """Logit where 0 and 1 are allowed: minus and plus infinity.
-
-    Example:
-        >>> logit_or_end(np.array([0.0, 0.5])).tolist()
-        [-inf, 0.0]
-    """
+    """Logit where 0 and 1 are allowed: minus and plus infinity."""
     with np.errstate(divide="ignore"):
         return logit(mass)
 
 
 def checked_separation(target: Floats, delta: ArrayLike) -> Floats:
-    """A separation at which the KL to a target with that logit is finite.
-
-    Example:
-        >>> checked_separation(np.array(0.0), 3).tolist()
-        3.0
-    """
-    found = gridded("delta", delta)
-    if np.any(np.isinf(found) & np.isinf(target)):
+    """A separation at which the KL to a target with that logit is finite."""
+    distance = gridded("delta", delta)
+    if np.any(np.isinf(distance) & np.isinf(target)):
         raise InputError("delta: must be finite when the target has one mode only; the KL is not")
-    return found
+    return distance
 
 
 def mean_log_ratios(one: Floats, two: Floats, delta: Floats) -> tuple[Floats, Floats]:
-    """Mean of ln(mixture one / mixture two) under the old mode and under the new mode; by logits.
-
-    Example:
-        >>> same, _ = mean_log_ratios(np.array(1.0), np.array(1.0), np.array(3.0))
-        >>> float(same)
-        0.0
-    """
+    """Mean of ln(mixture one / mixture two) under the old and under the new mode; takes logits."""
     under_old = _log_ratio_under_old(one, two, delta)
     return under_old, _log_ratio_under_old(-one, -two, delta)
 

@@ -200,15 +200,9 @@ def drift_bound(
 ) -> Floats:
     """Drift budget: a bound on the gate while the old mean is in place. [P exponential, D constant]
 
-    In standard deviations of the old mode. Times beta it bounds the gradient. Valid whatever the
-    signs; the exact drift can be smaller since the two gates can cancel.
-
-    Args:
-        alpha: Old mass of the target.
-        beta: Old weight of the model.
-        delta: Separation of the modes.
-        model_delta: Separation of the model's components now, where it differs: a new component
-            that starts half-way opens the gate much wider.
+    In standard deviations of the old mode; times beta it bounds the gradient. The exact drift can
+    be smaller, since the two gates can cancel. `model_delta` is the separation of the model's
+    components now, where it differs: a new component half-way opens the gate much wider.
 
     Example:
         >>> round(float(0.2 * drift_bound(0.5, 0.2, 4)), 8)
@@ -302,8 +296,8 @@ def _joint_flow(
     aims, distances = goal.ravel(), delta.ravel()
 
     def field(log_odds: Floats, old: Floats, new: Floats) -> tuple[Floats, Floats, Floats]:
-        found = gradient(log_odds, old, new, aims, distances)
-        return -found.weight, -found.old_mean, -found.new_mean
+        slope = gradient(log_odds, old, new, aims, distances)
+        return -slope.weight, -slope.old_mean, -slope.new_mean
 
     log_odds, old_path, new_path = integrate(field, (start, old, new), t)
     return Joint(expit(log_odds), old_path, new_path)

@@ -1,8 +1,8 @@
 """Overlap, separation, misassignment and old mass from log-probabilities of real models.
 
-Everything works on log-ratios L = logp_new - logp_old of whole responses, scored by two frozen
-reference policies: `old`, the model before training, and `new`, one that shows the new behaviour.
-Responses are taken as independent draws.
+All work on log-ratios logp_new - logp_old of whole responses, scored by two frozen policies:
+`old`, the model before training, and `new`, one that shows the new behaviour. Responses count as
+independent draws.
 """
 
 from __future__ import annotations
@@ -73,10 +73,6 @@ class Separations(NamedTuple):
         """Whether the readings agree within a tenth, or within twice their standard errors.
 
         A capped order can only be too small; then the other two decide.
-
-        Example:
-            >>> Separations(3.0, 3.1, 3.05, 0.1, 0.1, 0.1, False).fit
-            True
         """
         values = [self.kl, self.sd, max(self.auc, self.kl) if self.capped else self.auc]
         slack = 2 * max(self.kl_se, self.sd_se, self.auc_se)
@@ -106,14 +102,10 @@ class OldMass(NamedTuple):
 def estimate_bc(ratio_old: ArrayLike, ratio_new: ArrayLike) -> OverlapEstimate:
     """Overlap of two policies by the balanced estimator, bounded and unbiased. [D]
 
-    Args:
-        ratio_old: Log-ratios of responses sampled from the old policy.
-        ratio_new: Log-ratios of responses sampled from the new policy.
-
     Example:
         >>> z = np.random.default_rng(0).standard_normal(4000)
-        >>> found = estimate_bc(3 * z - 4.5, 3 * z + 4.5)  # the truth is 0.325
-        >>> round(found.value, 2), round(found.se, 3), found.resolved
+        >>> overlap = estimate_bc(3 * z - 4.5, 3 * z + 4.5)  # the truth is 0.325
+        >>> round(overlap.value, 2), round(overlap.se, 3), overlap.resolved
         (0.33, 0.003, True)
     """
     old, new = _several("ratio_old", ratio_old), _several("ratio_new", ratio_new)
@@ -155,8 +147,8 @@ def estimate_delta(ratio_old: ArrayLike, ratio_new: ArrayLike) -> Separations:
 
     Example:
         >>> z = np.random.default_rng(0).standard_normal(4000)
-        >>> found = estimate_delta(3 * z - 4.5, 3 * z[::-1] + 4.5)
-        >>> round(found.kl, 1), round(found.sd, 1), round(found.auc, 1), found.fit
+        >>> gap = estimate_delta(3 * z - 4.5, 3 * z[::-1] + 4.5)
+        >>> round(gap.kl, 1), round(gap.sd, 1), round(gap.auc, 1), gap.fit
         (3.0, 3.0, 3.0, True)
     """
     old, new = _several("ratio_old", ratio_old), _several("ratio_new", ratio_new)
@@ -227,32 +219,32 @@ def estimate_old_mass(ratios: ArrayLike) -> OldMass:
     Example:
         >>> rng = np.random.default_rng(0)
         >>> ratios = 3 * rng.standard_normal(4000) + np.where(rng.random(4000) < 0.35, -4.5, 4.5)
-        >>> found = estimate_old_mass(ratios)
-        >>> round(found.value, 2), round(found.se, 3), found.low < 0.35 < found.high
+        >>> mass = estimate_old_mass(ratios)
+        >>> round(mass.value, 2), round(mass.se, 3), mass.low < 0.35 < mass.high
         (0.36, 0.008, True)
     """
-    found = _several("ratios", ratios)
+    log_ratios = _several("ratios", ratios)
 
     def log_likelihood(log_odds: Floats) -> Floats:
-        each = np.logaddexp(log_expit(log_odds), log_expit(-log_odds) + found)
-        return np.asarray(each.sum())
+        likelihoods = np.logaddexp(log_expit(log_odds), log_expit(-log_odds) + log_ratios)
+        return np.asarray(likelihoods.sum())
 
     def surplus(log_odds: Floats) -> Floats:
-        return np.asarray(expit(log_odds) - expit(log_odds - found).mean())
+        return np.asarray(expit(log_odds) - expit(log_odds - log_ratios).mean())
 
     best = float(bisect(surplus, -_EDGE, _EDGE))
     enough = log_likelihood(np.asarray(best)) - _LIKELIHOOD_DROP
     low = float(bisect(lambda x: log_likelihood(x) - enough, -_EDGE, best))
     high = float(bisect(lambda x: enough - log_likelihood(x), best, _EDGE))
-    share_old, responsibilities = float(expit(best)), expit(best - found)
+    share_old, responsibilities = float(expit(best)), expit(best - log_ratios)
     spread, width = float(responsibilities.var()), share_old * (1 - share_old)
     return OldMass(
         value=_to_the_edge(best),
-        se=float(width / np.sqrt(found.size * spread)) if spread > 0 else np.inf,
+        se=float(width / np.sqrt(log_ratios.size * spread)) if spread > 0 else np.inf,
         low=_to_the_edge(low),
         high=_to_the_edge(high),
         efficiency=spread / width,
-        n=found.size,
+        n=log_ratios.size,
     )
 
 
@@ -294,7 +286,7 @@ def _below(ordered: Floats, points: Floats) -> Floats:
 
 
 def _several(name: str, value: ArrayLike) -> Floats:
-    found = finite(name, value).ravel()
-    if found.size < 2:
-        raise InputError(f"{name}: at least two responses are needed; got {found.size}")
-    return found
+    values = finite(name, value).ravel()
+    if values.size < 2:
+        raise InputError(f"{name}: at least two responses are needed; got {values.size}")
+    return values

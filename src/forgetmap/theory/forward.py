@@ -60,9 +60,8 @@ def forward_kl(beta: ArrayLike, delta: ArrayLike, replay: ArrayLike = 0.0) -> Fl
 def forward_grad(beta: ArrayLike, delta: ArrayLike, replay: ArrayLike = 0.0) -> Floats:
     """Slope of the loss in the logit of beta: (beta - replay) times the resolution. [P sign, D]
 
-    Without replay it is positive for every beta and delta, so the old weight always falls. With
-    replay it vanishes only where the old weight equals the replay share. For the slope in beta
-    itself, divide by beta (1 - beta).
+    Without replay it is always positive, so the old weight falls. With replay it vanishes only
+    where the old weight equals the replay share.
 
     Example:
         >>> round(float(forward_grad(0.5, 3)), 8), round(float(forward_grad(0.2, 3, 0.2)), 8)
@@ -95,14 +94,10 @@ def forward_flow(
 ) -> Floats:
     """Old weight at the times `t` (learning rate x steps). [P limit, D path]
 
-    Args:
-        t: Times; they become the last axes of the result.
-        beta0: Old weight at the start.
-        delta: Separation; inf for the separated limit, the fastest loss there is.
-        replay: Share of old data; the limit of the path.
-        dynamics: What is descended. "logit": gradient in the logit, where the loss goes like 1/t;
-            "natural": natural gradient (replicator), where it is exponential; "weight": gradient
-            in beta itself, where beta reaches 0 in finite time if the modes are separated.
+    The times become the last axes of the result; the path ends at the replay share. An infinite
+    `delta` is the separated limit, where loss is fastest. `dynamics` "logit" descends in the logit
+    (beta falls like 1/t), "natural" by the natural gradient (exponentially), "weight" in beta
+    itself (it reaches 0 in finite time if the modes are separated).
 
     Example:
         >>> forward_flow([10, 100], 0.5, np.inf).round(6).tolist()

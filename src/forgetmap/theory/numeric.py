@@ -23,11 +23,6 @@ def grid(reach: float, steepness: float) -> tuple[Floats, float]:
     By the trapezoid rule an analytic integrand errs by exp(-2 pi a / h), where a is the distance
     of its nearest pole from the real line: pi / steepness for a logistic of that slope. With
     h = 1 / (2 steepness) that is exp(-4 pi^2), beyond double precision.
-
-    Example:
-        >>> points, step = grid(12, 4)
-        >>> len(points), step
-        (193, 0.125)
     """
     step = min(0.25, 0.5 / max(steepness, 1.0))
     half = int(np.ceil(reach / step))
@@ -58,12 +53,8 @@ def log_normal_mean(
 ) -> Floats:
     """ln E exp(log_f(z, *arguments)), exact far below the smallest float.
 
-    Args:
-        log_f: Logarithm of a positive function; gets the points on the last axis.
-        arguments: Its arguments.
-        steepness: Largest slope of a logistic inside.
-        centre: Where the integrand is largest, for every element.
-        reach: How far from there it still matters, beyond the width of the normal.
+    `steepness` is the largest slope of a logistic inside, `centre` where the integrand is largest,
+    for every element, and `reach` how far from there it matters, beyond the width of the normal.
 
     Example:
         >>> log_normal_mean(lambda z, a: a * z, 40.0, steepness=1, centre=40.0).round(9)
@@ -78,8 +69,8 @@ def log_normal_mean(
         with np.errstate(divide="ignore"):
             return np.asarray(top + np.log(np.exp(logs - top[..., None]).sum(axis=-1)))
 
-    found = _in_pieces(piece, len(offsets), (centre, *arguments))
-    return np.asarray(found + np.log(step) - np.log(2 * np.pi) / 2)[()]
+    logs = _in_pieces(piece, len(offsets), (centre, *arguments))
+    return np.asarray(logs + np.log(step) - np.log(2 * np.pi) / 2)[()]
 
 
 def _in_pieces(f: Callable[..., Floats], points: int, arguments: tuple[ArrayLike, ...]) -> Floats:
@@ -143,16 +134,8 @@ def integrate(
 
         # Elements do not touch each other: a narrow band of the Jacobian holds everything.
         band: dict[str, Any] = {"lband": width - 1, "uband": width - 1} if method == "LSODA" else {}
-        solved = solve_ivp(
-            slope,
-            (0.0, end),
-            first.ravel(),
-            method=method,
-            dense_output=True,
-            rtol=1e-10,
-            atol=1e-12,
-            **band,
-        )
+        solver = {"method": method, "dense_output": True, "rtol": 1e-10, "atol": 1e-12, **band}
+        solved = solve_ivp(slope, (0.0, end), first.ravel(), **solver)
         if not solved.success:
             raise ArithmeticError(f"the flow could not be followed: {solved.message}")
         path: Callable[[Floats], Floats] = solved.sol  # type: ignore[assignment]

@@ -43,17 +43,14 @@ def kl_temperature(
 ) -> Floats:
     """Temperature from which the old mass stays at `floor` or above. [D]
 
-    Args:
-        gap: Mean reward of the new behaviour less that of the old one; 0 or less costs nothing.
-        reference: Old mass of the reference policy.
-        floor: Old mass to be kept.
-        syncs: How often the reference is replaced by the trained policy, counting the last.
+    `gap` is the mean reward of the new behaviour less that of the old one; 0 or less costs nothing.
+    `syncs` counts how often the trained policy replaces the reference, the last time included.
 
     Example:
         >>> round(float(kl_temperature(1.0, 0.5, 0.05)), 6)
         0.339623
     """
-    room = _room(reference, floor)
+    room = odds_room(reference, floor)
     return np.maximum(whole("syncs", syncs) * finite("gap", gap), 0.0) / room
 
 
@@ -64,7 +61,7 @@ def max_syncs(reference: ArrayLike, floor: ArrayLike, strength: ArrayLike) -> Fl
         >>> float(max_syncs(0.5, 0.05, 0.2))
         14.0
     """
-    room = _room(reference, floor) / positive("strength", strength)
+    room = odds_room(reference, floor) / positive("strength", strength)
     return np.floor(room * (1 + 1e-12))  # a whole number, but for rounding, is that number
 
 
@@ -75,10 +72,11 @@ def max_strength(reference: ArrayLike, floor: ArrayLike, syncs: ArrayLike) -> Fl
         >>> round(float(max_strength(0.5, 0.05, 20)), 8)
         0.14722195
     """
-    return _room(reference, floor) / whole("syncs", syncs)
+    return odds_room(reference, floor) / whole("syncs", syncs)
 
 
-def _room(reference: ArrayLike, floor: ArrayLike) -> Floats:
+def odds_room(reference: ArrayLike, floor: ArrayLike) -> Floats:
+    """How far the log-odds of the old mode may fall from the reference to the floor. [D]"""
     start, least = share("reference", reference), share("floor", floor)
     if np.any(least >= start):
         raise InputError("floor: must lie below the old mass of the reference, or nothing keeps it")
@@ -90,12 +88,8 @@ def oapl_loss(
 ) -> Floats:
     """OAPL's squared loss over the two modes, as a function of the logit of beta. [M loss, D]
 
-    Args:
-        logit_beta: Logit of the old mass of the policy.
-        lagged: Old mass of the lagged policy that the samples come from.
-        gap: Reward of the new mode less that of the old one.
-        b1: Temperature of the value estimate.
-        b2: Temperature of the log-ratio.
+    The samples come from a lagged policy with old mass `lagged`. `gap` is the reward of the new
+    mode less that of the old one, `b1` the temperature of the value, `b2` of the log-ratio.
 
     Example:
         >>> round(float(oapl_loss(logit(0.26894142), 0.5, 1.0, 1.0, 1.0)), 12)

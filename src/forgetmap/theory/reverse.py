@@ -48,8 +48,6 @@ def reverse_slope(logit_beta: ArrayLike, logit_alpha: ArrayLike, delta: ArrayLik
     alone has logit minus infinity.
 
     Example:
-        >>> round(float(reverse_slope(logit(0.6), logit(0.3), 3)), 7)
-        1.0015459
         >>> round(float(reverse_slope(-1000, 1000, np.inf)), 7)
         -2000.0
     """

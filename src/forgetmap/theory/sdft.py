@@ -1,9 +1,8 @@
 """Self-distillation fine-tuning (SDFT, arXiv:2601.19897) as two modes.
 
 The student follows, by reverse KL, a teacher that is a moving average of the student and is pulled
-to a demonstration anchor. That is the analysed form; the released code uses per-token forward KL on
-student samples, whose optimum is the teacher as well. What protects the old mass is that the
-teacher keeps it, not the direction of the KL.
+to a demonstration anchor. The released code uses per-token forward KL on student samples, which has
+the same optimum. The old mass is safe because the teacher keeps it.
 """
 
 from __future__ import annotations
@@ -46,16 +45,9 @@ def sdft_flow(
 ) -> SdftPath:
     """Old mass of student and teacher at the times `t`. [M method, D path]
 
-    Both stay between the smallest and the largest of `beta0`, `teacher0` and `anchor_mass`.
-
-    Args:
-        t: Times (learning rate x steps).
-        beta0: Old mass of the student at the start.
-        teacher0: Old mass of the teacher at the start.
-        anchor_mass: Old mass of the demonstration-conditioned anchor.
-        kappa: Speed of the moving average, per unit of t.
-        anchor: Strength of the pull to the anchor; 0 leaves student and teacher to themselves.
-        delta: Separation of the modes.
+    Both stay between the smallest and the largest of `beta0`, `teacher0` and `anchor_mass`, the old
+    mass of the demonstration-conditioned anchor. `kappa` is the speed of the moving average,
+    `anchor` the pull to the anchor; 0 leaves student and teacher to themselves.
 
     Example:
         >>> sdft_flow([50, 400], 0.2, 0.6, 0.4, 0.1, 0.05).student.round(6).tolist()

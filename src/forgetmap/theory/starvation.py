@@ -199,17 +199,8 @@ def wright_fisher(
 ) -> Floats:
     """Simulate refitting to own samples: beta becomes the old share of the last batch. [D]
 
-    Args:
-        beta0: Old weight at the start.
-        batch: Samples of each refit.
-        steps: Refits.
-        runs: Independent runs, simulated side by side.
-        anchor: Pull of each refit towards `alpha`; without it one mode is lost in the end.
-        alpha: Old mass of the anchor.
-        seed: Seed of the draws.
-
-    Returns:
-        Old weights, shape (steps + 1, runs).
+    `anchor` pulls each refit towards `alpha`; without it one mode is lost in the end. Returns old
+    weights, shape (steps + 1, runs).
 
     Example:
         >>> paths = wright_fisher(0.3, 16, 300, runs=2000)
@@ -263,20 +254,8 @@ def centred_steps(
     """Simulate on-policy steps with batch-centred advantages towards `alpha`. [D]
 
     Modes are separated. A starved batch changes nothing: the run is frozen, not worse. With replay
-    the samples carry importance weights and are normalised within the batch.
-
-    Args:
-        beta0: Old weight at the start.
-        alpha: Old mass of the target.
-        batch: Samples of each step.
-        steps: Steps.
-        runs: Independent runs, simulated side by side.
-        rate: Learning rate, at most 4.
-        replay: Share of replayed old samples.
-        seed: Seed of the draws.
-
-    Returns:
-        Old weights, shape (steps + 1, runs).
+    the samples carry importance weights and are normalised within the batch. Returns old weights,
+    shape (steps + 1, runs).
 
     Example:
         >>> alone = centred_steps(0.02, 0.5, 8, 60, runs=2000)
@@ -284,11 +263,8 @@ def centred_steps(
         >>> bool(helped[-1].std() < alone[-1].std())
         True
     """
-    size, width, count = (
-        int(whole("batch", batch)),
-        int(whole("runs", runs)),
-        int(whole("steps", steps)),
-    )
+    size, width = int(whole("batch", batch)), int(whole("runs", runs))
+    count = int(whole("steps", steps))
     kept, goal = float(replay_share("replay", replay)), float(logit(share("alpha", alpha)))
     pace = float(positive("rate", rate))
     if pace > 4:

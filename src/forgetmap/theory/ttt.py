@@ -14,6 +14,7 @@ from scipy.special import expit, logit, logsumexp
 from forgetmap.base.errors import InputError
 from forgetmap.theory.arguments import Floats, finite, not_negative, overlapping, positive, share
 from forgetmap.theory.numeric import bisect, normal_mean
+from forgetmap.theory.oapl import odds_room
 from forgetmap.theory.overlap import bc, eps_new, responsibility
 
 __all__ = [
@@ -117,11 +118,8 @@ def ttt_penalty(floor: ArrayLike, reference: ArrayLike, log_gain: ArrayLike) -> 
         >>> round(float(ttt_penalty(0.25, 0.5, np.log(4))), 8)
         0.84022082
     """
-    least, mass = share("floor", floor), share("reference", reference)
-    if np.any(least >= mass):
-        raise InputError("floor: must lie below the old mass of the reference, or nothing keeps it")
-    pressure = ttt_pressure(least, log_gain)
-    return np.maximum(pressure / (logit(mass) - logit(least)), 0.0)
+    room = odds_room(reference, floor)
+    return np.maximum(ttt_pressure(floor, log_gain) / room, 0.0)
 
 
 def adaptive_eta(rewards: ArrayLike, budget: float = float(np.log(2))) -> Floats:
@@ -134,17 +132,17 @@ def adaptive_eta(rewards: ArrayLike, budget: float = float(np.log(2))) -> Floats
         >>> adaptive_eta([[0, 0, 0, 1], [1, 1, 1, 0]]).round(7).tolist()
         [2.5532449, 1048576.0]
     """
-    found = finite("rewards", rewards)
+    group = finite("rewards", rewards)
     nats = float(positive("budget", budget))
-    below_best = found - found.max(axis=-1, keepdims=True)
+    below_best = group - group.max(axis=-1, keepdims=True)
 
     def beyond(eta: Floats) -> Floats:
         scaled = np.asarray(eta)[..., None] * below_best
         logs = scaled - logsumexp(scaled, axis=-1, keepdims=True)
-        spent: Floats = (np.exp(logs) * logs).sum(axis=-1) + np.log(found.shape[-1])
+        spent: Floats = (np.exp(logs) * logs).sum(axis=-1) + np.log(group.shape[-1])
         return spent - nats
 
-    cap = np.full(found.shape[:-1], ETA_CAP)
+    cap = np.full(group.shape[:-1], ETA_CAP)
     root = bisect(beyond, np.zeros_like(cap), cap)
     return np.where(beyond(cap) < 0, cap, root)[()]
 

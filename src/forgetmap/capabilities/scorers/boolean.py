@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from forgetmap.answers.items import Item, Value
 from forgetmap.answers.text import after_cue, fold, last_boxed, sentences
-from forgetmap.capabilities.scorers.scoring import NO_ANSWER, right_or_wrong, score_each
+from forgetmap.capabilities.scorers.scoring import NO_ANSWER, bad_gold, per_answer, right_or_wrong
 
 METRICS = ("accuracy",)
 FIELDS = ("gold",)
@@ -21,7 +20,8 @@ _SAID = re.compile(
 _LEADING = re.compile(r"[\W_]{0,20}(yes|no|true|false)\b(?!\W{1,3}(?:and|or)\b|[ \t]{1,3}[a-z])")
 
 
-def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+@per_answer(METRICS)
+def score(item: Item, text: str) -> Value:
     """Compare the yes or no that was said with the right one.
 
     Example:
@@ -29,17 +29,13 @@ def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Val
         >>> [value.value for value in score([item] * 2, ["Yes, it is.", "No."])["accuracy"]]
         [1.0, 0.0]
     """
-    return score_each(METRICS, items, responses, _one)
-
-
-def _one(item: Item, text: str) -> tuple[Value]:
     gold = read_gold(item.gold)
     if gold is None:
-        return (Value(None, "invalid_gold", str(item.gold)[:80]),)
+        return bad_gold(item.gold)
     said = extract(text)
     if said is None:
-        return (NO_ANSWER,)
-    return (right_or_wrong(said == gold, "yes" if said else "no"),)
+        return NO_ANSWER
+    return right_or_wrong(said == gold, "yes" if said else "no")
 
 
 def read_gold(gold: object) -> bool | None:

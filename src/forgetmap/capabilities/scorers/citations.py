@@ -9,7 +9,7 @@ from typing import Any
 
 from forgetmap.answers.items import Item, Value
 from forgetmap.answers.text import fold, words
-from forgetmap.capabilities.scorers.scoring import score_each
+from forgetmap.capabilities.scorers.scoring import bad_gold, per_answer
 
 METRICS = ("precision", "recall", "f1", "format", "out_of_context")
 FIELDS = ("gold",)
@@ -26,7 +26,8 @@ _OTHER_FORMS = re.compile(
 )
 
 
-def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+@per_answer(METRICS)
+def score(item: Item, text: str) -> Value | Sequence[Value]:
     """Compare the sources that each answer cites with the right ones.
 
     `gold` lists the ids or titles that should be cited, or is an object with `citations` or, as
@@ -42,14 +43,10 @@ def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Val
         >>> [round(value[0].value, 2) for value in values.values()]
         [0.5, 1.0, 0.67, 1.0, 0.25]
     """
-    return score_each(METRICS, items, responses, _one)
-
-
-def _one(item: Item, text: str) -> Sequence[Value]:
     gold = read_gold(item.gold)
     form = str(item.meta.get("citation_format") or "[id]")
     if gold is None or form.count("id") != 1:
-        return [Value(None, "invalid_gold", str(item.gold)[:80])] * len(METRICS)
+        return bad_gold(item.gold)
     sources = _sources(item) | gold
     cited, in_form = extract(text, form, sources)
     shown = "; ".join(sorted(cited))[:200]

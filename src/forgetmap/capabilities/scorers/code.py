@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from forgetmap.answers.items import Item, Value
 from forgetmap.answers.text import looked_at
 from forgetmap.capabilities.scorers.sandbox import Program, run_all
-from forgetmap.capabilities.scorers.scoring import EMPTY, NO_ANSWER, check_lengths
+from forgetmap.capabilities.scorers.scoring import EMPTY, NO_ANSWER, check_lengths, right_or_wrong
 
 METRICS = ("accuracy", "tests_passed")
 FIELDS = ("gold",)
@@ -59,13 +59,9 @@ def _program(item: Item, text: str) -> Program | Value:
 def _values(outcomes: list[str]) -> tuple[Value, Value]:
     passed = outcomes.count("passed")
     failed = [f"test {number}: {one}" for number, one in enumerate(outcomes, 1) if one != "passed"]
-    said = f"{passed} of {len(outcomes)} tests passed{'; ' if failed else ''}{'; '.join(failed)}"[
-        :200
-    ]
-    return (
-        Value(float(passed == len(outcomes)), answer=said),
-        Value(passed / len(outcomes), answer=said),
-    )
+    said = "; ".join([f"{passed} of {len(outcomes)} tests passed", *failed])
+    share = passed / len(outcomes)
+    return right_or_wrong(share == 1, said), Value(share, answer=said[:200])
 
 
 def read_tests(item: Item) -> tuple[list[str], str]:

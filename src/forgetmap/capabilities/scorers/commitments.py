@@ -21,7 +21,7 @@ from forgetmap.capabilities.scorers.constraints import (
     detect_language,
     json_only,
 )
-from forgetmap.capabilities.scorers.scoring import score_each
+from forgetmap.capabilities.scorers.scoring import bad_gold, per_answer
 from forgetmap.capabilities.scorers.table_format import find_table
 
 METRICS = ("all_kept", "kept")
@@ -39,7 +39,8 @@ _FORMATS: dict[str, Check] = {
 }
 
 
-def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+@per_answer(METRICS)
+def score(item: Item, text: str) -> Value | Sequence[Value]:
     """Check the commitments of each item in its (last) response.
 
     Example:
@@ -48,16 +49,12 @@ def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Val
         >>> values["all_kept"][0].value, values["kept"][0].value, values["kept"][0].answer
         (0.0, 0.5, 'broken: max_words')
     """
-    return score_each(METRICS, items, responses, _one)
-
-
-def _one(item: Item, text: str) -> Sequence[Value]:
     try:
         checks = [_bind(one) for one in item.meta.get("commitments") or ()]
         if not checks:
             raise ValueError("the item has no commitments")
     except (ValueError, TypeError) as error:
-        return [Value(None, "invalid_gold", str(error)[:200])] * len(METRICS)
+        return bad_gold(error, 200)
     kept = [check(text) for _, check in checks]
     broken = ", ".join(kind for (kind, _), ok in zip(checks, kept, strict=True) if not ok)
     said = f"broken: {broken}"[:200] if broken else "all kept"

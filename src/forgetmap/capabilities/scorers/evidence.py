@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from forgetmap.answers.items import Item, Value
 from forgetmap.answers.text import after_cue, normal, optional
-from forgetmap.capabilities.scorers.scoring import NO_ANSWER, NOT_ASKED, right_or_wrong, score_each
+from forgetmap.capabilities.scorers.scoring import NO_ANSWER, NOT_ASKED, per_answer, right_or_wrong
 
 METRICS = ("span_found", "quotes_found", "support_recall")
 FIELDS = ("context",)
@@ -23,7 +23,8 @@ _COVERED = 0.7
 """Share of a supporting sentence's words that the answer must hold to have given it."""
 
 
-def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+@per_answer(METRICS)
+def score(item: Item, text: str) -> Value | Sequence[Value]:
     """Look for what each answer says in the item's context.
 
     `span_found`: the answer line, or a short answer as a whole, stands in the context.
@@ -36,14 +37,10 @@ def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Val
         >>> [value[0].value for value in values.values()]
         [1.0, 1.0, None]
     """
-    return score_each(METRICS, items, responses, _one)
-
-
-def _one(item: Item, text: str) -> Sequence[Value]:
     whole = item.context if isinstance(item.context, str) else "\n".join(map(str, item.context))
     context = _context(whole)
     if not context.strip():
-        return [Value(None, "invalid_gold", "the item has no context")] * len(METRICS)
+        return Value(None, "invalid_gold", "the item has no context")
     return _span(text, context), _quotes(text, context), _support(item, text)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from forgetmap.answers.items import Item, Value
 from forgetmap.capabilities.scorers.constraints import Check, bind
-from forgetmap.capabilities.scorers.scoring import NOT_ASKED, score_each
+from forgetmap.capabilities.scorers.scoring import NOT_ASKED, bad_gold, per_answer
 
 FAMILIES = (
     *("keywords", "language", "length_constraints", "detectable_content", "detectable_format"),
@@ -21,7 +21,8 @@ FIELDS = ("meta.instruction_id_list", "meta.kwargs")
 VERSION = 1
 
 
-def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+@per_answer(METRICS)
+def score(item: Item, text: str) -> Value | Sequence[Value]:
     """Check the instructions of each item.
 
     `strict` and `loose`: all are kept; loose forgives a first or last line too many and asterisks.
@@ -33,14 +34,10 @@ def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Val
         >>> values["strict"][0].value, values["loose"][0].value, values["punctuation"][0].value
         (0.0, 1.0, 0.0)
     """
-    return score_each(METRICS, items, responses, _one)
-
-
-def _one(item: Item, text: str) -> Sequence[Value]:
     try:
         instructions, checks = _read(item)
     except ValueError as error:
-        return [Value(None, "invalid_gold", str(error)[:200])] * len(METRICS)
+        return bad_gold(error, 200)
     kept = [check(text) for check in checks]
     variants = _variants(text)
     loosely = [ok or any(map(check, variants)) for ok, check in zip(kept, checks, strict=True)]

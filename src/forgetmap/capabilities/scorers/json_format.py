@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ import orjson
 from forgetmap.answers.items import Item, Value
 from forgetmap.answers.text import normal, optional
 from forgetmap.capabilities.scorers import numbers
-from forgetmap.capabilities.scorers.scoring import NO_ANSWER, NOT_ASKED, right_or_wrong, score_each
+from forgetmap.capabilities.scorers.scoring import NO_ANSWER, NOT_ASKED, per_answer, right_or_wrong
 
 METRICS = ("strict", "recoverable", "schema", "content")
 FIELDS = ("schema",)
@@ -32,7 +33,8 @@ NOTHING = object()
 """Stands for no JSON found, since null is JSON."""
 
 
-def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+@per_answer(METRICS)
+def score(item: Item, text: str) -> Value | Sequence[Value]:
     """Judge the form, and then what it holds.
 
     `content` compares with `gold`: an object as a whole, a plain value with the field named in
@@ -44,12 +46,8 @@ def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Val
         >>> {name: value[0].value for name, value in values.items()}
         {'strict': 0.0, 'recoverable': 1.0, 'schema': 1.0, 'content': 1.0}
     """
-    return score_each(METRICS, items, responses, _one)
-
-
-def _one(item: Item, text: str) -> Sequence[Value]:
     if item.schema is None:
-        return [Value(None, "invalid_gold", "the item has no schema")] * len(METRICS)
+        return Value(None, "invalid_gold", "the item has no schema")
     found = strict(text)
     is_strict = found is not NOTHING
     if not is_strict:
@@ -108,10 +106,7 @@ def recover(text: str) -> Any:
 
 
 def _places(text: str) -> Iterator[int]:
-    for count, match in enumerate(_OPENING.finditer(text)):
-        if count == _MOST_PLACES:
-            return
-        yield match.start()
+    return (match.start() for match in itertools.islice(_OPENING.finditer(text), _MOST_PLACES))
 
 
 def _without_commas(text: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from statistics import fmean
@@ -9,7 +10,7 @@ from typing import Any
 
 from forgetmap.answers.items import Item, Value
 from forgetmap.answers.text import tokens
-from forgetmap.capabilities.scorers.scoring import score_each
+from forgetmap.capabilities.scorers.scoring import NO_ANSWER, bad_gold, per_answer
 
 METRICS = ("exact", "recall")
 FIELDS = ("gold",)
@@ -22,7 +23,8 @@ _NOT_DIGITS = re.compile(r"\D")
 _MOST_NUMBERS = 10_000
 
 
-def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+@per_answer(METRICS)
+def score(item: Item, text: str) -> Value | Sequence[Value]:
     """Look for the needles of each item, a text or number or a list of them.
 
     `recall`: the share that was found. `exact`: all were, and no other number as long as a needle.
@@ -33,20 +35,16 @@ def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Val
         >>> [value.value for value in values["exact"]]
         [1.0, 0.0, 0.0]
     """
-    return score_each(METRICS, items, responses, _one)
-
-
-def _one(item: Item, text: str) -> Sequence[Value]:
     needles = _needles(item.gold)
     if not needles:
-        return [Value(None, "invalid_gold", str(item.gold)[:80])] * len(METRICS)
+        return bad_gold(item.gold)
     numbers = _numbers(text)
     said = f" {' '.join(tokens(text))} "
     found = {needle for needle in needles if needle in numbers or f" {needle} " in said}
     lengths = {len(needle) for needle in needles if needle.isdigit()}
     others = {number for number in numbers if len(number) in lengths} - needles
     if not found and not others:
-        return [Value(0.0, "no_answer")] * len(METRICS)
+        return NO_ANSWER
     shown = "; ".join(sorted(found | set(sorted(others)[:5])))[:200]
     return (
         Value(float(found == needles and not others), answer=shown),
@@ -67,12 +65,8 @@ def _needles(gold: Any) -> set[str]:
 
 def _numbers(text: str) -> set[str]:
     """The numbers of a text as digits alone, with and without what may be their separators."""
-    found: set[str] = set()
-    for count, match in enumerate(_NUMBER.finditer(text)):
-        if count == _MOST_NUMBERS:
-            break
-        found.add(_NOT_DIGITS.sub("", match[0]))
-    return found
+    matches = itertools.islice(_NUMBER.finditer(text), _MOST_NUMBERS)
+    return {_NOT_DIGITS.sub("", match[0]) for match in matches}
 
 
 def by_position(
@@ -80,13 +74,9 @@ def by_position(
 ) -> dict[tuple[int, float], tuple[int, float]]:
     """Mean value by length of the context and depth of the needle.
 
-    Args:
-        items: With `meta["length"]` (a whole number) and `meta["depth"]` (0 beginning, 1 end).
-        values: Of one metric, in the order of the items; those without a number are left out.
-        depths: Into how many parts the depth is divided.
-
-    Returns:
-        (length, depth from) -> (number of items, mean).
+    The items have `meta["length"]` (a whole number) and `meta["depth"]` (0 beginning, 1 end), which
+    is divided into `depths` parts. Returns (length, depth from) -> (number of items, mean); values
+    without a number are left out.
 
     Example:
         >>> items = [Item("r", str(n), meta={"length": 4000, "depth": n / 10}) for n in range(10)]

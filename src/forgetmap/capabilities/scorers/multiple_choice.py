@@ -6,19 +6,18 @@ takes none, there is no answer, and the status says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from forgetmap.answers.items import Item, Value
 from forgetmap.answers.options import Options, extract, read_options
 from forgetmap.answers.text import normal
-from forgetmap.capabilities.scorers.scoring import NO_ANSWER, right_or_wrong, score_each
+from forgetmap.capabilities.scorers.scoring import NO_ANSWER, bad_gold, per_answer, right_or_wrong
 
 METRICS = ("accuracy",)
 FIELDS = ("gold", "choices")
 VERSION = 1
 
 
-def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+@per_answer(METRICS)
+def score(item: Item, text: str) -> Value:
     """Compare the option that was taken with the right one.
 
     Example:
@@ -27,16 +26,12 @@ def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Val
         >>> [(value.value, value.status) for value in values["accuracy"]]
         [(1.0, 'ok'), (0.0, 'ok'), (0.0, 'no_answer')]
     """
-    return score_each(METRICS, items, responses, _one)
-
-
-def _one(item: Item, text: str) -> tuple[Value]:
     options = read_options(tuple(map(str, item.choices)))
     gold = _read_gold(item.gold, options)
     if gold is None:
-        return (Value(None, "invalid_gold", str(item.gold)[:80]),)
+        return bad_gold(item.gold)
     taken = extract(text, options)
-    return (NO_ANSWER if taken is None else right_or_wrong(taken == gold, taken),)
+    return NO_ANSWER if taken is None else right_or_wrong(taken == gold, taken)
 
 
 def _read_gold(gold: object, options: Options) -> str | None:

@@ -8,7 +8,7 @@ since models mix the two.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from forgetmap.answers.items import Item, Value
 from forgetmap.answers.text import after_cue, last_boxed, optional
 from forgetmap.capabilities.scorers.constraints import detect_language
-from forgetmap.capabilities.scorers.scoring import NO_ANSWER, right_or_wrong, score_each
+from forgetmap.capabilities.scorers.scoring import NO_ANSWER, bad_gold, per_answer, right_or_wrong
 
 METRICS = ("accuracy",)
 FIELDS = ("gold",)
@@ -67,7 +67,8 @@ class Separators(NamedTuple):
 _ENGLISH = Separators(".", ",")
 
 
-def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+@per_answer(METRICS)
+def score(item: Item, text: str) -> Value:
     """Compare the final number of each answer with the right one.
 
     The language is that of `meta["language"]`, a code such as `de`. Where it is not given, it is
@@ -79,29 +80,25 @@ def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Val
         >>> [value.value for value in values["accuracy"]]
         [1.0, 1.0, 0.0]
     """
-    return score_each(METRICS, items, responses, _one)
-
-
-def _one(item: Item, text: str) -> tuple[Value]:
     language = item.meta.get("language")
     gold = read_gold(item.gold)
     if gold is None:
-        return (Value(None, "invalid_gold", str(item.gold)[:80]),)
-    found = extract(text, language)
-    if found is None:
-        return (NO_ANSWER,)
+        return bad_gold(item.gold)
+    numeral = extract(text, language)
+    if numeral is None:
+        return NO_ANSWER
     try:
-        right = _means(found, gold, language or "en")
+        right = _means(numeral, gold, language or "en")
     except LookupError as error:
-        return (Value(None, "invalid_gold", str(error)),)
-    if not right and language is None and not found.isdecimal() and isinstance(item.prompt, str):
-        right = _means(found, gold, _guess_language(item.prompt))
-    return (right_or_wrong(right, found),)
+        return Value(None, "invalid_gold", str(error))
+    if not right and language is None and not numeral.isdecimal() and isinstance(item.prompt, str):
+        right = _means(numeral, gold, _guess_language(item.prompt))
+    return right_or_wrong(right, numeral)
 
 
 def _guess_language(prompt: str) -> str:
-    found = detect_language(prompt)
-    return found if found in _CUE_WORDS else "en"
+    language = detect_language(prompt)
+    return language if language in _CUE_WORDS else "en"
 
 
 def _means(numeral: str, gold: Decimal, language: str) -> bool:
@@ -146,9 +143,9 @@ def _cue(language: str | None) -> re.Pattern[str]:
     """The words for "answer" in a language and in English; in all languages for None."""
     code = (language or "").replace("_", "-").partition("-")[0].lower()
     chosen = [_CUE_WORDS.get(code, ""), _CUE_WORDS["en"]] if language else _CUE_WORDS.values()
-    found = "|".join(filter(None, chosen))
+    cues = "|".join(filter(None, chosen))
     copula = rf"[ \t]{{0,4}}(?:{_COPULA})(?![^\W\d_])|[*_]{{0,3}}[ \t]{{0,4}}[:：=]"
-    return re.compile(rf"(?:{found})(?:{copula})", re.IGNORECASE)
+    return re.compile(rf"(?:{cues})(?:{copula})", re.IGNORECASE)
 
 
 def extract(text: str, language: str | None = None) -> str | None:
@@ -165,8 +162,8 @@ def extract(text: str, language: str | None = None) -> str | None:
         after_cue(text, _cue(language)),
     )
     for place in places:
-        if place is not None and (found := next(_numerals(place.rpartition("=")[2]), None)):
-            return found
+        if place is not None and (numeral := next(_numerals(place.rpartition("=")[2]), None)):
+            return numeral
     for line in reversed(text[-20_000:].splitlines()):
         if numerals := list(_numerals(line.replace("{,}", ","))):
             return numerals[-1]
@@ -188,9 +185,8 @@ def readings(numeral: str, language: str = "en") -> list[Decimal]:
     """
     factor = _MYRIADS.get(numeral[-1], 1)
     digits = numeral.rstrip("".join(_MYRIADS))
-    own = separators(language)
-    found = [_read(digits, how) for how in dict.fromkeys((own, _ENGLISH))]
-    return list(dict.fromkeys(value * factor for value in found if value is not None))
+    values = [_read(digits, how) for how in dict.fromkeys((separators(language), _ENGLISH))]
+    return list(dict.fromkeys(value * factor for value in values if value is not None))
 
 
 def _read(numeral: str, how: Separators) -> Decimal | None:

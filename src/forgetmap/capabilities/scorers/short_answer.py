@@ -11,7 +11,7 @@ from typing import Any
 from forgetmap.answers.items import Item, Value
 from forgetmap.answers.text import after_cue, fold, normal, sentences, tokens
 from forgetmap.capabilities.scorers import boolean
-from forgetmap.capabilities.scorers.scoring import right_or_wrong, score_each
+from forgetmap.capabilities.scorers.scoring import bad_gold, per_answer, right_or_wrong
 
 METRICS = ("accuracy", "exact", "f1", "denied")
 FIELDS = ("gold",)
@@ -33,7 +33,8 @@ _BETWEEN = frozenset(
 _DENIED_AFTER = ("is wrong", "is incorrect", "is not answer", "is not correct", "is not right")
 
 
-def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+@per_answer(METRICS)
+def score(item: Item, text: str) -> Value | Sequence[Value]:
     """Look for a right answer in each response.
 
     `accuracy`: an alias is there as whole words and its last mention is not denied. `exact` and
@@ -46,13 +47,9 @@ def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Val
         >>> [value.value for value in values["accuracy"]]
         [1.0, 0.0]
     """
-    return score_each(METRICS, items, responses, _one)
-
-
-def _one(item: Item, text: str) -> Sequence[Value]:
     golds = aliases(item.gold)
     if not golds:
-        return [Value(None, "invalid_gold", str(item.gold)[:80])] * len(METRICS)
+        return bad_gold(item.gold)
     answer = after_cue(text) or text
     said = tokens(answer)
     joined = " ".join(said)

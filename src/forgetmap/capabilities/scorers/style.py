@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from forgetmap.answers.items import Item, Value
 from forgetmap.answers.shape import shape
 from forgetmap.answers.text import fold, optional, sentences, words
-from forgetmap.capabilities.scorers.scoring import EMPTY, score_each
+from forgetmap.capabilities.scorers.scoring import EMPTY, per_answer
 
 METRICS = (
     *("words", "sentences", "words_per_sentence", "hedges", "directness"),
@@ -20,46 +20,24 @@ METRICS = (
 FIELDS: tuple[str, ...] = ()
 VERSION = 1
 
-_UNDEFINED = Value(None, "empty")
-_WHEN_EMPTY = {"words_per_sentence", "hedges", "directness", "emoji_per_100_words"}
-"""Of no words there is no rate."""
+_RATES = {"words_per_sentence", "hedges", "directness", "emoji_per_100_words"}
+_EMPTY = [Value(None, "empty") if name in _RATES else EMPTY for name in METRICS]
+"""An answer without words has no rates."""
 
 HEDGES = frozenset(
     (
         *("may", "might", "maybe", "perhaps", "possibly", "possible", "probably", "probable"),
         *("likely", "unlikely", "could", "seem", "seems", "seemingly", "appear", "appears"),
         *("apparently", "presumably", "arguably", "generally", "typically", "usually", "often"),
-        *(
-            "sometimes",
-            "somewhat",
-            "roughly",
-            "approximately",
-            "suggest",
-            "suggests",
-            "potentially",
-        ),
-        *("uncertain", "unclear", "unsure", "conceivably", "supposedly", "allegedly"),
+        *("sometimes", "somewhat", "roughly", "approximately", "suggest", "suggests"),
+        *("potentially", "uncertain", "unclear", "unsure", "conceivably", "supposedly"),
+        "allegedly",
     )
 )
 HEDGING_PHRASES = (
-    *(
-        "i think",
-        "i believe",
-        "i guess",
-        "i suppose",
-        "i'm not sure",
-        "i am not sure",
-        "it depends",
-    ),
-    *(
-        "in my opinion",
-        "to some extent",
-        "more or less",
-        "tend to",
-        "tends to",
-        "kind of",
-        "sort of",
-    ),
+    *("i think", "i believe", "i guess", "i suppose", "i'm not sure", "i am not sure"),
+    *("it depends", "in my opinion", "to some extent", "more or less", "tend to", "tends to"),
+    *("kind of", "sort of"),
 )
 _PREAMBLE = re.compile(
     r"[\W_]{0,10}(?:sure|certainly|absolutely|of course|great question|good question|okay|ok\b|"
@@ -74,7 +52,8 @@ _MAY_BE_EMOJI = re.compile(
 """All that emoji are made of, with what may stand before a key cap; the rest is not looked at."""
 
 
-def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+@per_answer(METRICS, _EMPTY)
+def score(_item: Item, text: str) -> Sequence[Value]:
     """Measure the style of each answer.
 
     `words` by Unicode segmentation; `hedges` per 100 words, from a closed list; `directness`: the
@@ -87,11 +66,6 @@ def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Val
         {'words': 5.0, 'sentences': 3.0, 'words_per_sentence': 1.6666666666666667, 'hedges': 20.0,
          'lists': 1.0, 'emoji': 1.0, 'emoji_per_100_words': 20.0}
     """
-    empty = [_UNDEFINED if name in _WHEN_EMPTY else EMPTY for name in METRICS]
-    return score_each(METRICS, items, responses, _one, empty)
-
-
-def _one(_item: Item, text: str) -> Sequence[Value]:
     said, parts, found = words(text), sentences(text), shape(text)
     emojis = count_emoji(text)
     per_100 = 100 / len(said) if said else 0.0

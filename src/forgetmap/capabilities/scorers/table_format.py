@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from forgetmap.answers.items import Item, Value
 from forgetmap.answers.text import normal
 from forgetmap.capabilities.scorers.json_format import same
-from forgetmap.capabilities.scorers.scoring import NO_ANSWER, NOT_ASKED, right_or_wrong, score_each
+from forgetmap.capabilities.scorers.scoring import NO_ANSWER, NOT_ASKED, per_answer, right_or_wrong
 
 METRICS = ("strict", "recoverable", "schema", "content")
 FIELDS = ("meta.columns",)
@@ -30,7 +30,8 @@ class Table(NamedTuple):
     """Nothing stands around it, and every row has all cells."""
 
 
-def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+@per_answer(METRICS)
+def score(item: Item, text: str) -> Sequence[Value]:
     """Judge the form of the table, then what it holds.
 
     `schema`: the columns are those of `meta["columns"]`, and the rows as many as `meta["rows"]`
@@ -43,10 +44,6 @@ def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Val
         >>> {name: value[0].value for name, value in values.items()}
         {'strict': 0.0, 'recoverable': 1.0, 'schema': 1.0, 'content': 1.0}
     """
-    return score_each(METRICS, items, responses, _one)
-
-
-def _one(item: Item, text: str) -> Sequence[Value]:
     table = find_table(text)
     if table is None:
         return Value(0.0), Value(0.0), NO_ANSWER, NOT_ASKED if item.gold is None else NO_ANSWER

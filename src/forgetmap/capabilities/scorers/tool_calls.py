@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from forgetmap.answers.items import Item, Value
-from forgetmap.capabilities.scorers.scoring import NOT_ASKED, score_each
+from forgetmap.capabilities.scorers.scoring import NO_ANSWER, NOT_ASKED, bad_gold, per_answer
 
 METRICS = ("exact", "name_f1", "argument_f1", "spurious", "abstention")
 FIELDS = ("gold",)
@@ -46,7 +46,8 @@ class Call(NamedTuple):
     arguments: dict[str, Any]
 
 
-def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Value]]:
+@per_answer(METRICS)
+def score(item: Item, text: str) -> Value | Sequence[Value]:
     """Compare the calls of each answer with the right ones.
 
     `exact`: the same calls, no more and no fewer. `name_f1`, `argument_f1`: shares of names, and of
@@ -59,22 +60,17 @@ def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Val
         >>> [value.value for value in values["exact"]]
         [1.0, 0.0]
     """
-    return score_each(METRICS, items, responses, _one)
-
-
-def _one(item: Item, text: str) -> Sequence[Value]:
     try:
         wanted = read_gold(item.gold, item.tools)
     except ValueError as error:
-        return [Value(None, "invalid_gold", str(error)[:80])] * len(METRICS)
+        return bad_gold(error)
     made = extract(text, item.tools)
     shown = _shown(made)
     if not wanted:
         right = Value(float(not made), answer=shown)
         return right, right, right, Value(float(bool(made)), answer=shown), right
     if not made:
-        nothing = Value(0.0, "no_answer")
-        return nothing, nothing, nothing, Value(0.0), NOT_ASKED
+        return NO_ANSWER, NO_ANSWER, NO_ANSWER, Value(0.0), NOT_ASKED
     pairs = match(made, wanted, bool(item.meta.get("ordered")))
     same = sum(
         _shared(one, other) == len(one.arguments) == len(other.arguments) for one, other in pairs
@@ -201,10 +197,8 @@ def extract(text: str, tools: Sequence[Mapping[str, Any]] = ()) -> list[Call]:
         []
     """
     parameters = {name: order for tool in tools for name, order in [_parameters(tool)]}
-    for style in (_tagged, _json_calls):
-        if found := style(text, parameters):
-            return found[:_MOST_CALLS]
-    return _python_calls(text, parameters)[:_MOST_CALLS]
+    styles = (style(text, parameters) for style in (_tagged, _json_calls, _python_calls))
+    return next(filter(None, styles), [])[:_MOST_CALLS]
 
 
 Parameters = Mapping[str, list[str]]

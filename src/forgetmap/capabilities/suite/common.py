@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 from forgetmap.answers.items import Item
 from forgetmap.base.errors import InputError
 
 Maker = Callable[[random.Random, int], list[Item]]
-"""Makes so many different items of one task; task and ref are filled in later."""
+"""Makes that many different items of one task; task and ref are filled in later."""
 
 NAMES = (
     *("Mara", "Tobin", "Ilse", "Oren", "Petra", "Lukas", "Nadia", "Soren", "Vera", "Emil"),
@@ -37,15 +40,35 @@ def draft(prompt: str | Sequence[str], gold: Any, reference: str, **fields: Any)
 
 def distinct(n: int, draw: Callable[[int], Item]) -> list[Item]:
     """Draw until there are `n` items with different prompts; `draw` gets the item's number."""
-    found: dict[str, Item] = {}
+    items: dict[str, Item] = {}
     for _ in range(200 * n):
-        if len(found) == n:
+        if len(items) == n:
             break
-        item = draw(len(found))
-        found.setdefault(str(item.prompt), item)
-    if len(found) < n:
-        raise InputError(f"this part of the suite has only about {len(found)} items, not {n}")
-    return list(found.values())
+        item = draw(len(items))
+        items.setdefault(str(item.prompt), item)
+    if len(items) < n:
+        raise InputError(f"this part of the suite has only about {len(items)} items, not {n}")
+    return list(items.values())
+
+
+def drawn(*balanced: Sequence[Any]) -> Callable[[Callable[..., Item]], Maker]:
+    """Turn a function that draws one item into a maker of many different ones.
+
+    The function gets the random generator, the item's number, and one value of each sequence in
+    `balanced`; every value comes up about equally often.
+    """
+
+    def maker(draw: Callable[..., Item]) -> Maker:
+        @wraps(draw)
+        def make(rng: random.Random, n: int) -> list[Item]:
+            columns = [spread(rng, n, values) for values in balanced]
+            return distinct(
+                n, lambda number: draw(rng, number, *(column[number] for column in columns))
+            )
+
+        return make
+
+    return maker
 
 
 def spread(rng: random.Random, n: int, values: Sequence[Any]) -> list[Any]:
@@ -77,9 +100,8 @@ def options(
 
 def lettered(question: str, choices: Sequence[str]) -> str:
     """A question with its options, and how to answer it."""
-    lines = [
-        f"{letter}) {text}" for letter, text in zip(string.ascii_uppercase, choices, strict=False)
-    ]
+    letters = string.ascii_uppercase
+    lines = [f"{letter}) {text}" for letter, text in zip(letters, choices, strict=False)]
     return "\n".join([question, *lines, "Answer with the letter of the right option."])
 
 
@@ -90,21 +112,9 @@ def combinations(n: int, *parts: Sequence[str]) -> list[tuple[str, ...]]:
         >>> combinations(3, ["a", "b"], ["x", "y"])
         [('a', 'x'), ('b', 'x'), ('a', 'y')]
     """
-    most = 1
-    for part in parts:
-        most *= len(part)
+    most = math.prod(map(len, parts))
     if n > most:
         raise InputError(f"this part of the suite has only {most} items, not {n}")
-    found = []
-    for number in range(n):
-        combination, rest = [], number
-        for part in parts:
-            combination.append(part[rest % len(part)])
-            rest //= len(part)
-        found.append(tuple(combination))
-    return found
-
-
-def invert(table: Mapping[str, str]) -> dict[str, str]:
-    """Value -> key."""
-    return {value: key for key, value in table.items()}
+    # product() turns its last part fastest; here the first part is to turn fastest.
+    drawn_backwards = itertools.islice(itertools.product(*reversed(parts)), n)
+    return [combination[::-1] for combination in drawn_backwards]

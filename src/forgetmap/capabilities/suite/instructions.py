@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from forgetmap.answers.items import Item
-from forgetmap.capabilities.suite.common import distinct, draft
+from forgetmap.capabilities.suite.common import draft, drawn
 
 SUBJECTS = (
     "a walk by the sea", "an old clock", "baking bread", "a night train", "a rainy day",
@@ -32,7 +32,7 @@ class Wanted(NamedTuple):
 
 def _sentences(subject: str, n: int) -> str:
     """So many plain sentences, without a comma."""
-    return " ".join(f"Sentence number {one} is about {subject}." for one in range(1, n + 1))
+    return " ".join(f"Sentence number {number} is about {subject}." for number in range(1, n + 1))
 
 
 def _keywords(rng: random.Random, subject: str) -> Wanted:
@@ -86,7 +86,7 @@ def _paragraphs(rng: random.Random, subject: str) -> Wanted:
     n = rng.randint(2, 4)
     return Wanted(
         f"Write exactly {n} paragraphs with *** between them.", {"num_paragraphs": n},
-        "\n***\n".join(f"Part {one} is about {subject}." for one in range(n)),
+        "\n***\n".join(f"Part {number} is about {subject}." for number in range(n)),
     )  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def _words(rng: random.Random, subject: str) -> Wanted:
 
 def _first_word(rng: random.Random, subject: str) -> Wanted:
     count, nth = 3, rng.randint(1, 3)
-    parts = [f"Part {one} is about {subject}." for one in range(count)]
+    parts = [f"Part {number} is about {subject}." for number in range(count)]
     parts[nth - 1] = f"Yesterday I thought about {subject}."
     return Wanted(
         f"Write {count} paragraphs with an empty line between them. Paragraph {nth} must begin "
@@ -119,18 +119,11 @@ def _placeholders(rng: random.Random, subject: str) -> Wanted:
     )
 
 
-def _postscript(_rng: random.Random, subject: str) -> Wanted:
-    return Wanted(
-        "Add a postscript at the end that begins with P.S.", {"postscript_marker": "P.S."},
-        f"{_sentences(subject, 2)}\nP.S. That is all.",
-    )  # fmt: skip
-
-
 def _bullets(rng: random.Random, subject: str) -> Wanted:
     n = rng.randint(2, 5)
     return Wanted(
         f"Write exactly {n} bullet points that begin with an asterisk.", {"num_bullets": n},
-        "\n".join(f"* point {one} about {subject}" for one in range(n)),
+        "\n".join(f"* point {number} about {subject}" for number in range(n)),
     )  # fmt: skip
 
 
@@ -157,26 +150,8 @@ def _sections(rng: random.Random, subject: str) -> Wanted:
     return Wanted(
         f"Write {n} sections that begin with Section 1 and so on.",
         {"section_spliter": "Section", "num_sections": n},
-        "\n".join(f"Section {one}\nIt is about {subject}." for one in range(1, n + 1)),
+        "\n".join(f"Section {number}\nIt is about {subject}." for number in range(1, n + 1)),
     )
-
-
-def _json(_rng: random.Random, subject: str) -> Wanted:
-    return Wanted("Write nothing but JSON.", {}, json.dumps({"text": f"This is about {subject}."}))
-
-
-def _title(_rng: random.Random, subject: str) -> Wanted:
-    return Wanted(
-        "Give it a title in double angular brackets such as <<title>>.", {},
-        f"<<On {subject}>>\n{_sentences(subject, 2)}",
-    )  # fmt: skip
-
-
-def _two(_rng: random.Random, subject: str) -> Wanted:
-    return Wanted(
-        "Give two different answers with ****** between them.", {},
-        f"One is about {subject}.\n******\nThe other is about {subject} too.",
-    )  # fmt: skip
 
 
 def _repeat(rng: random.Random, subject: str) -> Wanted:
@@ -196,12 +171,6 @@ def _end(rng: random.Random, subject: str) -> Wanted:
     )  # fmt: skip
 
 
-def _quotation(_rng: random.Random, subject: str) -> Wanted:
-    return Wanted(
-        "Put the whole answer in double quotation marks.", {}, f'"{_sentences(subject, 2)}"'
-    )
-
-
 def _capital_words(rng: random.Random, subject: str) -> Wanted:
     n = rng.randint(2, 4)
     return Wanted(
@@ -209,20 +178,6 @@ def _capital_words(rng: random.Random, subject: str) -> Wanted:
         {"capital_frequency": n, "capital_relation": "at least"},
         f"This is about {subject}." + " It is GRAND." * n,
     )
-
-
-def _capitals(_rng: random.Random, subject: str) -> Wanted:
-    return Wanted("Write in English and in capitals only.", {}, _sentences(subject, 2).upper())
-
-
-def _lowercase(_rng: random.Random, subject: str) -> Wanted:
-    return Wanted(
-        "Write in English and without any capital letter.", {}, _sentences(subject, 2).lower()
-    )
-
-
-def _no_comma(_rng: random.Random, subject: str) -> Wanted:
-    return Wanted("Do not use any comma.", {}, _sentences(subject, 2))
 
 
 INSTRUCTIONS: dict[str, Callable[[random.Random, str], Wanted]] = {
@@ -236,40 +191,56 @@ INSTRUCTIONS: dict[str, Callable[[random.Random, str], Wanted]] = {
     "length_constraints:number_words": _words,
     "length_constraints:nth_paragraph_first_word": _first_word,
     "detectable_content:number_placeholders": _placeholders,
-    "detectable_content:postscript": _postscript,
+    "detectable_content:postscript": lambda _rng, subject: Wanted(
+        "Add a postscript at the end that begins with P.S.",
+        {"postscript_marker": "P.S."},
+        f"{_sentences(subject, 2)}\nP.S. That is all.",
+    ),
     "detectable_format:number_bullet_lists": _bullets,
     "detectable_format:constrained_response": _constrained,
     "detectable_format:number_highlighted_sections": _highlights,
     "detectable_format:multiple_sections": _sections,
-    "detectable_format:json_format": _json,
-    "detectable_format:title": _title,
-    "combination:two_responses": _two,
+    "detectable_format:json_format": lambda _rng, subject: Wanted(
+        "Write nothing but JSON.", {}, json.dumps({"text": f"This is about {subject}."})
+    ),
+    "detectable_format:title": lambda _rng, subject: Wanted(
+        "Give it a title in double angular brackets such as <<title>>.",
+        {},
+        f"<<On {subject}>>\n{_sentences(subject, 2)}",
+    ),
+    "combination:two_responses": lambda _rng, subject: Wanted(
+        "Give two different answers with ****** between them.",
+        {},
+        f"One is about {subject}.\n******\nThe other is about {subject} too.",
+    ),
     "combination:repeat_prompt": _repeat,
     "startend:end_checker": _end,
-    "startend:quotation": _quotation,
+    "startend:quotation": lambda _rng, subject: Wanted(
+        "Put the whole answer in double quotation marks.", {}, f'"{_sentences(subject, 2)}"'
+    ),
     "change_case:capital_word_frequency": _capital_words,
-    "change_case:english_capital": _capitals,
-    "change_case:english_lowercase": _lowercase,
-    NO_COMMA: _no_comma,
+    "change_case:english_capital": lambda _rng, subject: Wanted(
+        "Write in English and in capitals only.", {}, _sentences(subject, 2).upper()
+    ),
+    "change_case:english_lowercase": lambda _rng, subject: Wanted(
+        "Write in English and without any capital letter.", {}, _sentences(subject, 2).lower()
+    ),
+    NO_COMMA: lambda _rng, subject: Wanted("Do not use any comma.", {}, _sentences(subject, 2)),
 }
 
 
-def instructions(rng: random.Random, n: int) -> list[Item]:
-    """Go through all types in turn; every other item must do without commas besides."""
-    types = list(INSTRUCTIONS)
-
-    def draw(number: int) -> Item:
-        name, subject = types[number % len(types)], rng.choice(SUBJECTS)
-        wanted = INSTRUCTIONS[name](rng, subject)
-        asked, kwargs = [wanted.words], {name: wanted.kwargs}
-        if rng.random() < 0.5 and name != NO_COMMA:
-            asked.append("Do not use any comma.")
-            kwargs[NO_COMMA] = {}
-        return draft(
-            " ".join([f"Write a few lines about {subject}.", *asked]),
-            None,
-            wanted.reference,
-            meta={"instruction_id_list": list(kwargs), "kwargs": list(kwargs.values())},
-        )
-
-    return distinct(n, draw)
+@drawn()
+def instructions(rng: random.Random, number: int) -> Item:
+    """Go through all types in turn; every other item must also do without commas."""
+    name, subject = list(INSTRUCTIONS)[number % len(INSTRUCTIONS)], rng.choice(SUBJECTS)
+    wanted = INSTRUCTIONS[name](rng, subject)
+    asked, kwargs = [wanted.words], {name: wanted.kwargs}
+    if rng.random() < 0.5 and name != NO_COMMA:
+        asked.append("Do not use any comma.")
+        kwargs[NO_COMMA] = {}
+    return draft(
+        " ".join([f"Write a few lines about {subject}.", *asked]),
+        None,
+        wanted.reference,
+        meta={"instruction_id_list": list(kwargs), "kwargs": list(kwargs.values())},
+    )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from forgetmap.answers.items import Item
-from forgetmap.capabilities.suite.common import distinct, draft, invert, lettered, options, spread
+from forgetmap.capabilities.suite.common import draft, drawn, lettered, options
 
 SYMBOLS = {
     "hydrogen": "H", "helium": "He", "lithium": "Li", "beryllium": "Be", "boron": "B",
@@ -66,34 +65,27 @@ FACTS = (
 )
 
 
-def facts_choice(rng: random.Random, n: int) -> list[Item]:
+@drawn(range(4))
+def facts_choice(rng: random.Random, number: int, place: int) -> Item:
     """Facts as multiple choice, with the right option at each place equally often."""
-    places = spread(rng, n, range(4))
-
-    def draw(number: int) -> Item:
-        kind = number % len(FACTS)
-        # A symbol such as B would be taken for the letter of an option.
-        table = {name: value for name, value in FACTS[kind].table.items() if len(value) > 1}
-        subject = rng.choice(list(table))
-        wrong = rng.sample([value for value in table.values() if value != table[subject]], 3)
-        choices, letter = options(rng, table[subject], wrong, places[number])
-        return draft(
-            lettered(FACTS[kind].choice[0].format(subject), choices), letter, letter,
-            choices=choices, meta={"fact": kind, "subject": subject},
-        )  # fmt: skip
-
-    return distinct(n, draw)
+    kind = number % len(FACTS)
+    # A symbol such as B would be taken for the letter of an option.
+    table = {name: value for name, value in FACTS[kind].table.items() if len(value) > 1}
+    subject = rng.choice(list(table))
+    wrong = rng.sample([value for value in table.values() if value != table[subject]], 3)
+    choices, letter = options(rng, table[subject], wrong, place)
+    return draft(
+        lettered(FACTS[kind].choice[0].format(subject), choices), letter, letter,
+        choices=choices, meta={"fact": kind, "subject": subject},
+    )  # fmt: skip
 
 
-def facts_short(rng: random.Random, n: int) -> list[Item]:
+@drawn()
+def facts_short(rng: random.Random, number: int) -> Item:
     """Facts the other way round, to be named."""
-
-    def draw(number: int) -> Item:
-        fact = FACTS[number % len(FACTS)]
-        given, name = rng.choice(list(invert(fact.table).items()))
-        return draft(fact.short.format(given), [name, *ALIASES.get(name, [])], name)
-
-    return distinct(n, draw)
+    fact = FACTS[number % len(FACTS)]
+    name, given = rng.choice(list(fact.table.items()))
+    return draft(fact.short.format(given), [name, *ALIASES.get(name, [])], name)
 
 
 SUMS = (
@@ -115,20 +107,17 @@ GOODS = ("apples", "candles", "bolts", "postcards", "marbles", "ribbons", "bottl
 END_WITH_NUMBER = 'End with "Answer:" and the number.'
 
 
-def arithmetic(rng: random.Random, n: int) -> list[Item]:
+@drawn()
+def arithmetic(rng: random.Random, number: int) -> Item:
     """Sums in two steps."""
-
-    def draw(number: int) -> Item:
-        kind = number % len(SUMS)
-        a, b, c = rng.randint(12, 95), rng.randint(3, 19), rng.randint(5, 30)
-        gold = a * b + (c if kind == 0 else -c)
-        slots = {"a": a, "b": b, "c": c, "what": rng.choice(GOODS)}
-        return draft(
-            f"{SUMS[kind][0].format(**slots)} {END_WITH_NUMBER}", str(gold), f"Answer: {gold}",
-            meta={"sum": kind, "slots": slots},
-        )  # fmt: skip
-
-    return distinct(n, draw)
+    kind = number % len(SUMS)
+    a, b, c = rng.randint(12, 95), rng.randint(3, 19), rng.randint(5, 30)
+    gold = a * b + (c if kind == 0 else -c)
+    slots = {"a": a, "b": b, "c": c, "what": rng.choice(GOODS)}
+    return draft(
+        f"{SUMS[kind][0].format(**slots)} {END_WITH_NUMBER}", str(gold), f"Answer: {gold}",
+        meta={"sum": kind, "slots": slots},
+    )  # fmt: skip
 
 
 def rephrase_choice(original: Item, way: int) -> Item:
@@ -145,16 +134,11 @@ def rephrase_arithmetic(original: Item, way: int) -> Item:
 
 
 class Program(NamedTuple):
-    """A small function to be written: what it does, its body, and an input for each test."""
+    """A small function to be written: what it returns, in words and in code, and test inputs."""
 
     wanted: str
-    body: str
+    expression: str
     inputs: tuple[str, ...]
-    run: Callable[[int, object], object]
-
-
-def _numbers(run: Callable[[int, list[int]], object]) -> Callable[[int, object], object]:
-    return lambda k, value: run(k, list(value))  # type: ignore[call-overload]
 
 
 _LISTS = ("[]", "[3]", "[1, 2, 3, 4, 5, 6]", "[-4, 0, 7, 7, 12]")
@@ -162,62 +146,47 @@ _TEXTS = ("''", "'a'", "'lighthouse'", "'a b  c'")
 PROGRAMS = (
     Program(
         "returns the numbers of the list `values` that are greater than {k}",
-        "return [value for value in values if value > {k}]",
+        "[value for value in values if value > {k}]",
         _LISTS,
-        _numbers(lambda k, values: [value for value in values if value > k]),
     ),
     Program(
         "returns the sum of all numbers of the list `values`, each multiplied by {k}",
-        "return sum(value * {k} for value in values)",
+        "sum(value * {k} for value in values)",
         _LISTS,
-        _numbers(lambda k, values: sum(value * k for value in values)),
     ),
     Program(
         "returns how many numbers of the list `values` can be divided by {k} without remainder",
-        "return sum(value % {k} == 0 for value in values)",
+        "sum(value % {k} == 0 for value in values)",
         _LISTS,
-        _numbers(lambda k, values: sum(value % k == 0 for value in values)),
     ),
     Program(
         "returns the last {k} numbers of the list `values`, or all if there are fewer",
-        "return values[-{k}:]",
+        "values[-{k}:]",
         _LISTS,
-        _numbers(lambda k, values: values[-k:]),
     ),
     Program(
         "returns the text `values` reversed and repeated {k} times",
-        "return values[::-1] * {k}",
+        "values[::-1] * {k}",
         _TEXTS,
-        lambda k, value: str(value)[::-1] * k,
     ),
     Program(
         "returns the first {k} characters of the text `values` in capitals",
-        "return values[:{k}].upper()",
+        "values[:{k}].upper()",
         _TEXTS,
-        lambda k, value: str(value)[:k].upper(),
     ),
 )
 
 
-def programs(rng: random.Random, n: int) -> list[Item]:
+@drawn()
+def programs(rng: random.Random, number: int) -> Item:
     """Small functions, with tests; what each test expects is computed here."""
-
-    def draw(number: int) -> Item:
-        program = PROGRAMS[number % len(PROGRAMS)]
-        k, name = rng.randint(2, 9), f"{rng.choice(GOODS)}_{rng.randint(1, 99)}"
-        tests = [
-            f"assert {name}({given}) == {program.run(k, _literal(given))!r}"
-            for given in program.inputs
-        ]
-        code = f"def {name}(values):\n    {program.body.format(k=k)}"
-        prompt = f"Write a Python function `{name}(values)` that {program.wanted.format(k=k)}."
-        return draft(prompt, tests, f"```python\n{code}\n```")
-
-    return distinct(n, draw)
-
-
-def _literal(text: str) -> Sequence[object]:
-    import ast
-
-    found: Sequence[object] = ast.literal_eval(text)
-    return found
+    program = PROGRAMS[number % len(PROGRAMS)]
+    k, name = rng.randint(2, 9), f"{rng.choice(GOODS)}_{rng.randint(1, 99)}"
+    expression = program.expression.format(k=k)
+    tests = [
+        f"assert {name}({given}) == {eval(expression, {'values': eval(given)})!r}"  # texts above
+        for given in program.inputs
+    ]
+    code = f"def {name}(values):\n    return {expression}"
+    prompt = f"Write a Python function `{name}(values)` that {program.wanted.format(k=k)}."
+    return draft(prompt, tests, f"```python\n{code}\n```")

@@ -13,9 +13,8 @@ from forgetmap.capabilities.suite.common import (
     NAMES,
     OBJECTS,
     PLACES,
-    distinct,
     draft,
-    spread,
+    drawn,
 )
 from forgetmap.capabilities.suite.knowledge import facts_choice
 
@@ -61,48 +60,38 @@ _RECORD = {
 }
 
 
-def schema_record(rng: random.Random, n: int) -> list[Item]:
+@drawn()
+def schema_record(rng: random.Random, _number: int) -> Item:
     """What a sentence says, as a record."""
-
-    def draw(_number: int) -> Item:
-        name, place, age = rng.choice(NAMES), rng.choice(PLACES), rng.randint(18, 90)
-        first, second = rng.sample(COLOURS, 2)
-        record = {"name": name, "age": age, "place": place, "likes": [first, second]}
-        return draft(
-            f"{name} works at the {place}, is {age} years old and likes the colours {first} and "
-            f"{second}. Put this into JSON, the colours in this order and the place as one word, "
-            f"and write nothing else. The schema: {json.dumps(_RECORD)}",
-            record,
-            json.dumps(record),
-            schema=_RECORD,
-        )
-
-    return distinct(n, draw)
+    name, place, age = rng.choice(NAMES), rng.choice(PLACES), rng.randint(18, 90)
+    first, second = rng.sample(COLOURS, 2)
+    record = {"name": name, "age": age, "place": place, "likes": [first, second]}
+    return draft(
+        f"{name} works at the {place}, is {age} years old and likes the colours {first} and "
+        f"{second}. Put this into JSON, the colours in this order and the place as one word, "
+        f"and write nothing else. The schema: {json.dumps(_RECORD)}",
+        record,
+        json.dumps(record),
+        schema=_RECORD,
+    )
 
 
-def tables(rng: random.Random, n: int) -> list[Item]:
+@drawn()
+def tables(rng: random.Random, number: int) -> Item:
     """What a few sentences say, as a Markdown table."""
-    columns = ["Name", "Object", "Price"]
-
-    def draw(number: int) -> Item:
-        count = 2 + number % 3
-        rows = [
-            [name, thing, str(rng.randint(2, 60))]
-            for name, thing in zip(
-                rng.sample(NAMES, count), rng.sample(OBJECTS, count), strict=True
-            )
-        ]
-        told = " ".join(f"{name} sells a {thing} for {price} coins." for name, thing, price in rows)
-        lines = [columns, ["---"] * 3, *rows]
-        return draft(
-            f"{told} Put this into a Markdown table with the columns Name, Object and Price, the "
-            "price as a bare number, and write nothing else.",
-            rows,
-            "\n".join(f"| {' | '.join(line)} |" for line in lines),
-            meta={"columns": columns, "rows": count},
-        )
-
-    return distinct(n, draw)
+    columns, count = ["Name", "Object", "Price"], 2 + number % 3
+    names, things = rng.sample(NAMES, count), rng.sample(OBJECTS, count)
+    rows = [
+        [name, thing, str(rng.randint(2, 60))] for name, thing in zip(names, things, strict=True)
+    ]
+    sales = " ".join(f"{name} sells a {thing} for {price} coins." for name, thing, price in rows)
+    return draft(
+        f"{sales} Put this into a Markdown table with the columns Name, Object and Price, the "
+        "price as a bare number, and write nothing else.",
+        rows,
+        "\n".join(f"| {' | '.join(line)} |" for line in [columns, ["---"] * 3, *rows]),
+        meta={"columns": columns, "rows": count},
+    )
 
 
 # H3: tools
@@ -144,11 +133,8 @@ def _call(name: str, **arguments: Any) -> dict[str, Any]:
 
 def _wish(rng: random.Random, tool: str) -> Wish:
     city, name, thing = rng.choice(_CITIES), rng.choice(NAMES), rng.choice(OBJECTS)
-    day, few, many = (
-        rng.choice(["Monday", "Friday", "Sunday"]),
-        rng.randint(2, 9),
-        rng.randint(10, 55),
-    )
+    day = rng.choice(["Monday", "Friday", "Sunday"])
+    few, many = rng.randint(2, 9), rng.randint(10, 55)
     wishes = {
         "get_weather": Wish(
             f"find out the weather in {city} on {day}", _call("get_weather", city=city, day=day)
@@ -177,30 +163,23 @@ def _wish(rng: random.Random, tool: str) -> Wish:
     return wishes[tool]
 
 
-def tool_calls(rng: random.Random, n: int) -> list[Item]:
+@drawn([1, 2, 0, 1])
+def tool_calls(rng: random.Random, _number: int, count: int) -> Item:
     """One call, two calls, or none, with four tools to choose from."""
-    counts = spread(rng, n, [1, 2, 0, 1])
-    rules = (
-        'Reply with a JSON list of calls, each {"name": ..., "arguments": {...}}. If none of the '
-        "tools is needed, reply NONE and nothing else."
+    offered = rng.sample(TOOLS, 4)
+    wishes = [_wish(rng, tool["name"]) for tool in rng.sample(offered, count)]
+    request = f"Please {' and '.join(wish.words for wish in wishes)}."
+    if not wishes:
+        request = rng.choice(_NO_CALL).format(rng.choice(OBJECTS))
+    calls = [wish.call for wish in wishes]
+    return draft(
+        f"Tools: {json.dumps(offered)}\n\nReply with a JSON list of calls, each "
+        '{"name": ..., "arguments": {...}}. If none of the tools is needed, reply NONE and nothing '
+        f"else.\n\nRequest: {request}",
+        calls,
+        json.dumps(calls) if calls else "NONE",
+        tools=offered,
     )
-
-    def draw(number: int) -> Item:
-        offered = rng.sample(TOOLS, 4)
-        names = [tool["name"] for tool in rng.sample(offered, counts[number])]
-        wishes = [_wish(rng, name) for name in names]
-        request = f"Please {' and '.join(wish.words for wish in wishes)}."
-        if not wishes:
-            request = rng.choice(_NO_CALL).format(rng.choice(OBJECTS))
-        calls = [wish.call for wish in wishes]
-        return draft(
-            f"Tools: {json.dumps(offered)}\n\n{rules}\n\nRequest: {request}",
-            calls,
-            json.dumps(calls) if calls else "NONE",
-            tools=offered,
-        )
-
-    return distinct(n, draw)
 
 
 # H4: promises across turns
@@ -210,46 +189,46 @@ class Promise(NamedTuple):
     """What the first turn lays down, and how a text is made to keep it."""
 
     words: str
-    commitments: tuple[dict[str, Any], ...]
+    commitment: dict[str, Any]
     keep: Callable[[str], str]
 
 
 PROMISES = (
-    Promise("use at most 30 words", ({"max_words": 30},), lambda text: text),
+    Promise("use at most 30 words", {"max_words": 30}, lambda text: text),
     Promise(
-        "call yourself Captain Brill and say that name", ({"persona": "Captain Brill"},),
+        "call yourself Captain Brill and say that name", {"persona": "Captain Brill"},
         lambda text: f"{text} So says Captain Brill.",
     ),
-    Promise("never use the word water", ({"exclude": "water"},), lambda text: text),
+    Promise("never use the word water", {"exclude": "water"}, lambda text: text),
     Promise(
-        "use the phrase as far as we know", ({"include": "as far as we know"},),
+        "use the phrase as far as we know", {"include": "as far as we know"},
         lambda text: f"{text} That is true as far as we know.",
     ),
     Promise(
-        "begin with the words Dear reader", ({"starts_with": "Dear reader"},),
+        "begin with the words Dear reader", {"starts_with": "Dear reader"},
         lambda text: f"Dear reader, {text}",
     ),
     Promise(
-        "end with the sentence Over and out.", ({"ends_with": "Over and out."},),
+        "end with the sentence Over and out.", {"ends_with": "Over and out."},
         lambda text: f"{text} Over and out.",
     ),
-    Promise("write no list", ({"format": "no_list"},), lambda text: text),
-    Promise("write in small letters only", ({"format": "lowercase"},), str.lower),
+    Promise("write no list", {"format": "no_list"}, lambda text: text),
+    Promise("write in small letters only", {"format": "lowercase"}, str.lower),
 )  # fmt: skip
 _ALONE = (
     Promise(
-        "write in German only", ({"language": "de"},),
+        "write in German only", {"language": "de"},
         lambda _text: "Das ist eine ganz gewöhnliche Antwort auf deine Frage und zwar auf Deutsch.",
     ),
     Promise(
-        "write in French only", ({"language": "fr"},),
+        "write in French only", {"language": "fr"},
         lambda _text: "Voici une réponse tout à fait ordinaire à la question que tu as posée.",
     ),
-    Promise("write nothing but JSON", ({"format": "json"},), lambda t: json.dumps({"text": t})),
-    Promise("write everything as a list with hyphens", ({"format": "list"},), lambda t: f"- {t}"),
-    Promise("write in capitals only", ({"format": "capitals"},), str.upper),
+    Promise("write nothing but JSON", {"format": "json"}, lambda t: json.dumps({"text": t})),
+    Promise("write everything as a list with hyphens", {"format": "list"}, lambda t: f"- {t}"),
+    Promise("write in capitals only", {"format": "capitals"}, str.upper),
     Promise(
-        "put everything into a Markdown table", ({"format": "table"},),
+        "put everything into a Markdown table", {"format": "table"},
         lambda text: f"| Answer |\n| --- |\n| {text} |",
     ),
 )  # fmt: skip
@@ -260,27 +239,24 @@ _ASKED = (
 )  # fmt: skip
 
 
-def promises(rng: random.Random, n: int) -> list[Item]:
+@drawn()
+def promises(rng: random.Random, number: int) -> Item:
     """One, two or three things are agreed in the first turn; the second must keep them."""
-
-    def draw(number: int) -> Item:
-        agreed = [rng.choice(_ALONE)] if number % 3 == 0 else _together(rng, 1 + number % 3)
-        question = rng.choice(_ASKED)
-        text = "It is simple once you look at it."
-        for promise in agreed:
-            text = promise.keep(text)
-        rules = ", ".join(promise.words for promise in agreed)
-        return draft(
-            [f"From now on, in every answer, keep to this: {rules}. Do you agree?", question],
-            None,
-            text,
-            meta={
-                "turn1_response": "Yes, I agree. I will keep to that in every answer.",
-                "commitments": [each for promise in agreed for each in promise.commitments],
-            },
-        )
-
-    return distinct(n, draw)
+    agreed = [rng.choice(_ALONE)] if number % 3 == 0 else _together(rng, 1 + number % 3)
+    question = rng.choice(_ASKED)
+    text = "It is simple once you look at it."
+    for promise in agreed:
+        text = promise.keep(text)
+    rules = ", ".join(promise.words for promise in agreed)
+    return draft(
+        [f"From now on, in every answer, keep to this: {rules}. Do you agree?", question],
+        None,
+        text,
+        meta={
+            "turn1_response": "Yes, I agree. I will keep to that in every answer.",
+            "commitments": [promise.commitment for promise in agreed],
+        },
+    )
 
 
 def _together(rng: random.Random, n: int) -> Sequence[Promise]:

@@ -6,7 +6,7 @@ import random
 from typing import NamedTuple
 
 from forgetmap.answers.items import Item
-from forgetmap.capabilities.suite.common import distinct, draft, lettered, options, spread
+from forgetmap.capabilities.suite.common import draft, drawn, lettered, options
 from forgetmap.capabilities.suite.knowledge import END_WITH_NUMBER
 
 _BEGINNINGS = ("blo", "kra", "mi", "tu", "ve", "sno", "pel", "dra", "go", "fli")
@@ -16,47 +16,40 @@ _ENDINGS = ("nket", "rvin", "ddle", "sk", "mbo", "lter", "pp", "zna", "grit", "w
 def _words(rng: random.Random, n: int) -> list[str]:
     """Different words that do not exist."""
     beginnings, endings = rng.sample(_BEGINNINGS, n), rng.sample(_ENDINGS, n)
-    return [one + other for one, other in zip(beginnings, endings, strict=True)]
+    return [start + end for start, end in zip(beginnings, endings, strict=True)]
 
 
-def strange_rules(rng: random.Random, n: int) -> list[Item]:
+@drawn(range(3))
+def strange_rules(rng: random.Random, _number: int, place: int) -> Item:
     """Apply the rules of a game that does not exist."""
-    places = spread(rng, n, range(3))
-
-    def draw(number: int) -> Item:
-        game, *stones = _words(rng, 4)
-        first, second, third = stones
-        rules = [f"a {first} beats a {second}", f"a {second} beats a {third}",
-                 f"a {third} beats a {first}"]  # fmt: skip
-        winner, loser = rng.choice([(first, second), (second, third), (third, first)])
-        shown = [winner, loser]
-        rng.shuffle(rules)
-        rng.shuffle(shown)
-        choices, letter = options(rng, f"the {winner}", [f"the {loser}", "neither"], places[number])
-        question = (
-            f"In the game of {game}, {rules[0]}, {rules[1]}, and {rules[2]}. One player shows a "
-            f"{shown[0]}, the other a {shown[1]}. Which one wins?"
-        )
-        return draft(lettered(question, choices), letter, letter, choices=choices)
-
-    return distinct(n, draw)
+    game, *stones = _words(rng, 4)
+    first, second, third = stones
+    rules = [f"a {first} beats a {second}", f"a {second} beats a {third}",
+             f"a {third} beats a {first}"]  # fmt: skip
+    winner, loser = rng.choice([(first, second), (second, third), (third, first)])
+    shown = [winner, loser]
+    rng.shuffle(rules)
+    rng.shuffle(shown)
+    choices, letter = options(rng, f"the {winner}", [f"the {loser}", "neither"], place)
+    question = (
+        f"In the game of {game}, {rules[0]}, {rules[1]}, and {rules[2]}. One player shows a "
+        f"{shown[0]}, the other a {shown[1]}. Which one wins?"
+    )
+    return draft(lettered(question, choices), letter, letter, choices=choices)
 
 
-def strange_units(rng: random.Random, n: int) -> list[Item]:
+@drawn()
+def strange_units(rng: random.Random, _number: int) -> Item:
     """Convert between units that do not exist."""
-
-    def draw(_number: int) -> Item:
-        small, middle, large = _words(rng, 3)
-        a, b, c = rng.randint(3, 12), rng.randint(2, 9), rng.randint(2, 15)
-        gold = a * b * c
-        return draft(
-            f"One {middle} is {a} {small}s, and one {large} is {b} {middle}s. How many {small}s "
-            f"are {c} {large}s? {END_WITH_NUMBER}",
-            str(gold),
-            f"Answer: {gold}",
-        )
-
-    return distinct(n, draw)
+    small, middle, large = _words(rng, 3)
+    a, b, c = rng.randint(3, 12), rng.randint(2, 9), rng.randint(2, 15)
+    gold = a * b * c
+    return draft(
+        f"One {middle} is {a} {small}s, and one {large} is {b} {middle}s. How many {small}s "
+        f"are {c} {large}s? {END_WITH_NUMBER}",
+        str(gold),
+        f"Answer: {gold}",
+    )
 
 
 class Language(NamedTuple):
@@ -141,35 +134,27 @@ LANGUAGES = {
 _IN_ENGLISH = ("Paris", "Berlin", "Rome", "Madrid", "Tokyo", "Cairo", "Warsaw", "Athens")
 
 
-def numbers_abroad(rng: random.Random, n: int) -> list[Item]:
+@drawn(list(LANGUAGES))
+def numbers_abroad(rng: random.Random, _number: int, code: str) -> Item:
     """The same sum in many languages; most results need a separator of thousands."""
-    languages = spread(rng, n, list(LANGUAGES))
-
-    def draw(number: int) -> Item:
-        language = LANGUAGES[languages[number]]
-        a, b, c = rng.randint(25, 95), rng.randint(20, 90), rng.randint(11, 99)
-        gold = a * b - c
-        return draft(
-            language.sum.format(a=a, b=b, c=c), str(gold), language.answer.format(gold),
-            meta={"language": languages[number]},
-        )  # fmt: skip
-
-    return distinct(n, draw)
+    language = LANGUAGES[code]
+    a, b, c = rng.randint(25, 95), rng.randint(20, 90), rng.randint(11, 99)
+    gold = a * b - c
+    return draft(
+        language.sum.format(a=a, b=b, c=c), str(gold), language.answer.format(gold),
+        meta={"language": code},
+    )  # fmt: skip
 
 
-def capitals_abroad(rng: random.Random, n: int) -> list[Item]:
+@drawn(list(LANGUAGES))
+def capitals_abroad(rng: random.Random, _number: int, code: str) -> Item:
     """Capitals by their names in other languages; the English name is right too."""
-    languages = spread(rng, n, list(LANGUAGES))
-
-    def draw(number: int) -> Item:
-        language = LANGUAGES[languages[number]]
-        index = rng.randrange(len(language.countries))
-        name = language.capitals[index]
-        return draft(
-            language.capital.format(language.countries[index]),
-            list(dict.fromkeys([name, _IN_ENGLISH[index]])),
-            name,
-            meta={"language": languages[number]},
-        )
-
-    return distinct(n, draw)
+    language = LANGUAGES[code]
+    index = rng.randrange(len(language.countries))
+    name = language.capitals[index]
+    return draft(
+        language.capital.format(language.countries[index]),
+        list(dict.fromkeys([name, _IN_ENGLISH[index]])),
+        name,
+        meta={"language": code},
+    )
