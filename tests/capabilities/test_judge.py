@@ -286,12 +286,12 @@ MISBEHAVIOURS = {
     "500": (answers(500), "HTTP 500"),
     "503": (answers(503), "HTTP 503"),
     "429": (answers(429, "retry-after: 0\r\n"), "HTTP 429"),
-    "garbage": (answers(200, body=b"<html>busy</html>"), "no chat completion"),
-    "null": (answers(200, body=b"null"), "no chat completion"),
-    "no choices": (answers(200, body=b'{"choices": []}'), "no chat completion"),
+    "garbage": (answers(200, body=b"<html>busy</html>"), "not a chat completion"),
+    "null": (answers(200, body=b"null"), "not a chat completion"),
+    "no choices": (answers(200, body=b'{"choices": []}'), "not a chat completion"),
     "odd usage": (
         answers(200, body=json.dumps(completion("x", tokens=("9", 1))).encode()),
-        "no chat completion",
+        "not a chat completion",
     ),
     "bad gzip": (answers(200, "content-encoding: gzip\r\n", b"no gzip"), "cannot be decoded"),
 }  # fmt: skip

@@ -60,13 +60,9 @@ def open_scores(
     before_model: str | None = None,
     after_model: str | None = None,
 ) -> ScorePairs:
-    """Open two files of scores and pair their items.
+    """Open two files of scores, as `forgetmap score` writes them, and pair their items.
 
-    Args:
-        before: Scores of the model before post-training, as `forgetmap score` writes them.
-        after: Scores of the model after it.
-        before_model: Which model to take where the file before holds several.
-        after_model: The same for the file after.
+    `before_model` and `after_model` choose a model where a file holds several.
     """
     return ScorePairs(_load(before, before_model, "before"), _load(after, after_model, "after"))
 
@@ -82,14 +78,8 @@ def drift(
 ) -> Drift:
     """Compare two models by capability, from their scores.
 
-    Args:
-        before: Scores of the model before post-training, as `forgetmap score` writes them.
-        after: Scores of the model after it.
-        manifest: The manifest that both were scored by.
-        margin: Change that would not matter: a share of a metric's range, or of its base where
-            the range is open, and of an aggregate's base. A metric's own margin comes first.
-        draws: Bootstrap draws.
-        seed: Seed of the draws.
+    `margin` is a change that would not matter: a share of a metric's range, or of its base where
+    the range is open, and of an aggregate's base. A metric's own margin comes first.
 
     Example:
         >>> from forgetmap.samples.table import Samples
@@ -176,20 +166,14 @@ def _load(source: str | Path | Samples, model: str | None, side: str) -> Samples
 
 def _gaps(manifest: Manifest, found: Mapping[tuple[str, str], MetricPairs]) -> list[MissingMetric]:
     """Metrics that cannot be compared; what is missing is told, never counted as zero."""
-    gaps = []
-    for capability in manifest.capabilities:
-        for metric in capability.metrics:
-            reason = _missing(found.get((metric.task, metric.metric)))
-            if reason:
-                gaps.append(
-                    MissingMetric(
-                        capability=capability.code,
-                        task=metric.task,
-                        metric=metric.metric,
-                        reason=reason,
-                    )
-                )
-    return gaps
+    return [
+        MissingMetric(
+            capability=capability.code, task=metric.task, metric=metric.metric, reason=reason
+        )
+        for capability in manifest.capabilities
+        for metric in capability.metrics
+        if (reason := _missing(found.get((metric.task, metric.metric))))
+    ]
 
 
 def _missing(pairs: MetricPairs | None) -> str | None:
@@ -245,12 +229,12 @@ def _task_draws(
     rng: np.random.Generator,
 ) -> list[tuple[Kind, Means]]:
     """The bootstrap's draws; others where it would be too sure of itself, or there is no doubt."""
-    found = [stats.Changes.of(one) for one in pairs]
-    kinds = [_kind(entry, changes) for entry, changes in zip(entries, found, strict=True)]
+    all_changes = [stats.Changes.of(metric) for metric in pairs]
+    kinds = [_kind(entry, changes) for entry, changes in zip(entries, all_changes, strict=True)]
     drawn = stats.draw_task(pairs, plan.draws, rng)
     small = [index for index, kind in enumerate(kinds) if kind == "bayes"]
     if small:
-        bounds = [_bounds(entries[index], found[index]) for index in small]
+        bounds = [_bounds(entries[index], all_changes[index]) for index in small]
         chosen = [pairs[index] for index in small]
         cautious = stats.draw_cautiously(chosen, bounds, plan.draws, rng)
         for index, means in zip(small, cautious, strict=True):
@@ -258,21 +242,20 @@ def _task_draws(
     return list(zip(kinds, drawn, strict=True))
 
 
-def _kind(entry: Metric, found: Changes) -> Kind:
-    if found.same:
+def _kind(entry: Metric, changes: Changes) -> Kind:
+    if changes.same:
         return "same answers"
-    few = stats.is_small(found) if entry.width is not None else stats.hardly_moved(found)
+    few = stats.is_small(changes) if entry.width is not None else stats.hardly_moved(changes)
     return "bayes" if few else "bootstrap"
 
 
-def _bounds(entry: Metric, found: Changes) -> tuple[float, float]:
+def _bounds(entry: Metric, changes: Changes) -> tuple[float, float]:
     """The metric's range; where it is open, the range of the values seen."""
     low, high = entry.range
-    seen = np.concatenate([found.before, found.after])
-    return (
-        float(seen.min()) if low is None or high is None else low,
-        float(seen.max()) if low is None or high is None else high,
-    )
+    if low is not None and high is not None:
+        return low, high
+    seen = np.concatenate([changes.before, changes.after])
+    return float(seen.min()), float(seen.max())
 
 
 def _metric_cell(
@@ -284,11 +267,12 @@ def _metric_cell(
     plan: Plan,
     rng: np.random.Generator,
 ) -> _Cell:
-    found = stats.Changes.of(pairs)
-    binary = found.binary and entry.range == (0, 1)
-    reason = stats.withheld(found, means, entry.width)
-    margin = _margin(entry, float(found.before.mean()), plan)
-    near = stats.change_of(found, means, kind, NEAR)
+    changes = stats.Changes.of(pairs)
+    binary = changes.binary and entry.range == (0, 1)
+    reason = stats.withheld(changes, means, entry.width)
+    scale = abs(float(changes.before.mean())) if entry.width is None else entry.width
+    near = stats.change_of(changes, means, kind, NEAR)
+    size = Size(standardised=stats.standardised(changes), ks=stats.ks_distance(changes))
     both = (pairs.said_before > 0) & (pairs.said_after > 0)
     result = MetricDrift(
         capability=owner.code,
@@ -299,30 +283,30 @@ def _metric_cell(
         range=entry.range,
         role=entry.role,
         by=entry.by,
-        n=len(found.before),
-        runs_before=found.runs[0],
-        runs_after=found.runs[1],
-        before=float(found.before.mean()),
-        after=float(found.after.mean()),
-        change=stats.change_of(found, means, kind),
-        relative=None if reason else stats.relative_of(found, means, kind),
+        n=len(changes.before),
+        runs_before=changes.runs[0],
+        runs_after=changes.runs[1],
+        before=float(changes.before.mean()),
+        after=float(changes.after.mean()),
+        change=stats.change_of(changes, means, kind),
+        relative=None if reason else stats.relative_of(changes, means, kind),
         withheld=reason,
-        flips=_flips(found) if binary else None,
-        size=_size(found) if entry.direction == "two-sided" else None,
+        flips=_flips(changes.before, changes.after) if binary else None,
+        size=size if entry.direction == "two-sided" else None,
         failures_before=_share(pairs.failed_before, pairs.said_before, both),
         failures_after=_share(pairs.failed_after, pairs.said_after, both),
         only_before=int(np.count_nonzero(pairs.said_after == 0)),
         only_after=int(np.count_nonzero(pairs.said_before == 0)),
         unscored=int(np.count_nonzero(both & ~pairs.paired)),
-        p_value=stats.p_value(found, rng, plan.draws),
+        p_value=stats.p_value(changes, rng, plan.draws),
         p_adjusted=1.0,
-        test="mcnemar" if binary and found.runs == (1, 1) else "sign-flip",
+        test="mcnemar" if binary and changes.runs == (1, 1) else "sign-flip",
         interval=kind,
-        margin=margin,
-        mde=stats.detectable(found, entry.width),
+        margin=(entry.margin or plan.margin) * scale,
+        mde=stats.detectable(changes, entry.width),
         verdict="undecided",
     )
-    relative = None if reason else stats.relative_draws(found, means)
+    relative = None if reason else stats.relative_draws(changes, means)
     return _Cell(result, relative, (near.low, near.high))
 
 
@@ -339,19 +323,9 @@ def _part(cell: _Cell) -> Part | None:
     return Part(result.name, sign * result.relative.value, sign * cell.relative, 0.0, result.n)
 
 
-def _margin(entry: Metric, base: float, plan: Plan) -> float:
-    return (entry.margin or plan.margin) * (abs(base) if entry.width is None else entry.width)
-
-
-def _flips(found: Changes) -> Flips:
-    before, after = found.before, found.after
-    return Flips(
-        lost=float((before * (1 - after)).sum()), gained=float(((1 - before) * after).sum())
-    )
-
-
-def _size(found: Changes) -> Size:
-    return Size(standardised=stats.standardised(found), ks=stats.ks_distance(found))
+def _flips(before: Floats, after: Floats) -> Flips:
+    lost, gained = before * (1 - after), (1 - before) * after
+    return Flips(lost=float(lost.sum()), gained=float(gained.sum()))
 
 
 def _share(failed: Floats, said: Floats, keep: NDArray[np.bool_]) -> float:

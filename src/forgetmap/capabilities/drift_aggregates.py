@@ -1,7 +1,7 @@
 """From metrics to capabilities and groups: CapTrack's mean of relative changes, made honest.
 
-The same formula as published, with the items' noise carried through it, the range it takes when one
-of its parts is left out, and its worst part beside it. Never a bare mean.
+The published formula, together with the items' noise, the range when one part is left out, and the
+worst part. Never a bare mean.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def capability_drifts(
             whole.spread = float(np.std([part.value for part in present]))
             wholes[capability.code] = whole
         aggregates.append(_aggregate(wholes.get(capability.code), present, left_out))
-    judged = _judged(aggregates, [wholes.get(found.code) for found in chosen], margin)
+    judged = _judged(aggregates, [wholes.get(capability.code) for capability in chosen], margin)
     return [
         CapabilityDrift(
             code=capability.code,
@@ -112,7 +112,7 @@ def group_drifts(
     """Every group with a capability that has an aggregate."""
     names, wholes, aggregates = [], [], []
     for group in manifest.groups:
-        members = [found.code for found in manifest.capabilities if found.group == group]
+        members = [member.code for member in manifest.capabilities if member.group == group]
         present = [capabilities[code] for code in members if code in capabilities]
         if not present:
             continue
@@ -132,14 +132,9 @@ def group_drifts(
 
 
 def _whole(name: str, parts: Sequence[Part], two_sided: bool) -> Part:
-    return Part(
-        name,
-        float(np.mean([part.value for part in parts])),
-        np.mean([part.draws for part in parts], axis=0),
-        0.0,
-        min(part.n for part in parts),
-        two_sided,
-    )
+    value = float(np.mean([part.value for part in parts]))
+    draws = np.mean([part.draws for part in parts], axis=0)
+    return Part(name, value, draws, 0.0, min(part.n for part in parts), two_sided)
 
 
 def _aggregate(whole: Part | None, parts: Sequence[Part], left_out: list[str]) -> Aggregate:
@@ -148,19 +143,17 @@ def _aggregate(whole: Part | None, parts: Sequence[Part], left_out: list[str]) -
             relative=None, spread=None, parts=[], left_out=left_out, leave_one_out=None,
             worst=None, p_value=1.0, p_adjusted=1.0, verdict="undecided",
         )  # fmt: skip
-    low, high = _interval(whole, 1 - ALPHA)
+    value, (low, high) = whole.value, _interval(whole, 1 - ALPHA)
     values = np.array([part.value for part in parts])
     worst = np.abs(values).argmax() if whole.two_sided else values.argmin()
     return Aggregate(
-        relative=Estimate(
-            value=whole.value, low=min(low, whole.value), high=max(high, whole.value)
-        ),
+        relative=Estimate(value=value, low=min(low, value), high=max(high, value)),
         spread=whole.spread,
         parts=[part.name for part in parts],
         left_out=left_out,
         leave_one_out=_leave_one_out(parts, values),
         worst=parts[int(worst)].name,
-        p_value=normal_p(whole.value, whole.draws),
+        p_value=normal_p(value, whole.draws),
         p_adjusted=1.0,
         verdict="undecided",
     )

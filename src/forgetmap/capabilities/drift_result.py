@@ -188,10 +188,10 @@ class Drift(Frozen):
         directed = [c for c in self.capabilities if c.relative and not c.two_sided]
         worst = min(directed, key=lambda c: c.relative.value if c.relative else 0, default=None)
         if worst is not None and worst.relative is not None and worst.relative.value < 0:
-            found = worst.relative
+            loss = worst.relative
             text += (
-                f"; largest loss {worst.code} {signed(found.value)} "
-                f"({signed(found.low)} to {signed(found.high)}), {worst.verdict}"
+                f"; largest loss {worst.code} {signed(loss.value)} "
+                f"({signed(loss.low)} to {signed(loss.high)}), {worst.verdict}"
             )
         return text
 
@@ -229,18 +229,13 @@ _CSV_COLUMNS = (
 
 def _aggregate_row(cell: Aggregate) -> dict[str, Any]:
     out = cell.leave_one_out
-    left_out = f"left out: {', '.join(cell.left_out)}" if cell.left_out else ""
     return {
+        **cell.model_dump(include={"spread", "worst", "p_value", "p_adjusted", "verdict"}),
         **_spread("relative", cell.relative),
         "n": len(cell.parts),
-        "spread": cell.spread,
         "without_one_low": out.low if out else None,
         "without_one_high": out.high if out else None,
-        "worst": cell.worst,
-        "p_value": cell.p_value,
-        "p_adjusted": cell.p_adjusted,
-        "verdict": cell.verdict,
-        "note": left_out,
+        "note": f"left out: {', '.join(cell.left_out)}" if cell.left_out else "",
     }
 
 
@@ -257,10 +252,10 @@ def _metric_row(cell: MetricDrift) -> dict[str, Any]:
     }
 
 
-def _spread(name: str, found: Estimate | None) -> dict[str, float | None]:
-    if found is None:
+def _spread(name: str, estimate: Estimate | None) -> dict[str, float | None]:
+    if estimate is None:
         return {}
-    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
 def signed(share: float, digits: int = 1) -> str:

@@ -164,16 +164,16 @@ def _resampled(table: Floats, draws: int, rng: np.random.Generator) -> Floats:
     return sums
 
 
-def is_small(found: Changes) -> bool:
+def is_small(changes: Changes) -> bool:
     """Say whether too few items moved for the bootstrap."""
-    change = found.change
+    change = changes.change
     fell, rose = np.count_nonzero(change < 0), np.count_nonzero(change > 0)
     return intervals.is_small(len(change), int(fell), int(rose))
 
 
-def hardly_moved(found: Changes) -> bool:
+def hardly_moved(changes: Changes) -> bool:
     """Say whether so few items moved that their spread says nothing of others."""
-    return int(np.count_nonzero(found.change)) < intervals.SMALL_FLIPS
+    return int(np.count_nonzero(changes.change)) < intervals.SMALL_FLIPS
 
 
 def interval(
@@ -188,43 +188,43 @@ def interval(
     return intervals.bca(drawn, point, without, np.ones(n), level)
 
 
-def change_of(found: Changes, drawn: Means, kind: Kind, level: float = 0.95) -> Estimate:
+def change_of(changes: Changes, drawn: Means, kind: Kind, level: float = 0.95) -> Estimate:
     """The absolute change with its interval."""
-    change = found.change
+    change = changes.change
     point, n = float(change.mean()), len(change)
     without = (change.sum() - change) / max(n - 1, 1)
     low, high = interval(point, drawn.after - drawn.before, without, kind, level)
     return Estimate(value=point, low=low, high=high)
 
 
-def relative_draws(found: Changes, drawn: Means) -> Floats:
+def relative_draws(changes: Changes, drawn: Means) -> Floats:
     """Draws of the relative change; a draw without base is kept finite."""
-    if found.same:
+    if changes.same:
         return np.zeros(len(drawn.before))
-    base = float(found.before.mean())
+    base = float(changes.before.mean())
     result: Floats = drawn.after / np.maximum(drawn.before, base / 1000) - 1
     return result
 
 
-def relative_of(found: Changes, drawn: Means, kind: Kind) -> Estimate:
+def relative_of(changes: Changes, drawn: Means, kind: Kind) -> Estimate:
     """The relative change with its interval."""
     if kind == "same answers":  # also where the base is zero
         return Estimate(value=0.0, low=0.0, high=0.0)
-    before, after = found.before, found.after
+    before, after = changes.before, changes.after
     point = float(after.mean() / before.mean() - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         without = (after.sum() - after) / (before.sum() - before) - 1
     without = np.where(np.isfinite(without), without, point)
-    low, high = interval(point, relative_draws(found, drawn), without, kind)
+    low, high = interval(point, relative_draws(changes, drawn), without, kind)
     # At the end of the scale (all lost: -100 %) draws come near the point and never reach it.
     return Estimate(value=point, low=min(low, point), high=max(high, point))
 
 
-def withheld(found: Changes, drawn: Means, width: float | None) -> str | None:
+def withheld(changes: Changes, drawn: Means, width: float | None) -> str | None:
     """Why a relative change would mislead; None where it would not."""
-    if found.same:
+    if changes.same:
         return None
-    base = float(found.before.mean())
+    base = float(changes.before.mean())
     low, _ = intervals.percentiles(drawn.before)
     if base <= 0 or low <= 0:
         return "the base is not clear of zero"
@@ -232,16 +232,16 @@ def withheld(found: Changes, drawn: Means, width: float | None) -> str | None:
         return None
     if base < FLOOR * width:
         return f"the base is below {FLOOR:g} of the range"
-    if found.before.sum() < EVENTS * width:
+    if changes.before.sum() < EVENTS * width:
         return f"the base has fewer than {EVENTS} events"
     return None
 
 
-def p_value(found: Changes, rng: np.random.Generator, draws: int) -> float:
+def p_value(changes: Changes, rng: np.random.Generator, draws: int) -> float:
     """Whether the items' changes can be chance: exact for 0/1 metrics."""
-    change = found.change
-    unit = math.lcm(*found.runs)
-    if found.binary and found.even and unit <= 60:
+    change = changes.change
+    unit = math.lcm(*changes.runs)
+    if changes.binary and changes.even and unit <= 60:
         steps, counts = np.unique(np.rint(change * unit), return_counts=True)
         return tests.sign_flip(steps / unit, counts, unit)
     if not change.any():
@@ -252,9 +252,9 @@ def p_value(found: Changes, rng: np.random.Generator, draws: int) -> float:
     return float(2 * special.ndtr(-z))
 
 
-def detectable(found: Changes, width: float | None) -> float:
+def detectable(changes: Changes, width: float | None) -> float:
     """Smallest change that would have been found with 80 % power, in units of the metric."""
-    change = found.change
+    change = changes.change
     square = float((change**2).mean())
     if width is not None:
         return width * minimum_detectable_effect(len(change), square / width**2)
@@ -262,16 +262,16 @@ def detectable(found: Changes, width: float | None) -> float:
     return reach * math.sqrt(square / len(change))
 
 
-def standardised(found: Changes) -> float | None:
+def standardised(changes: Changes) -> float | None:
     """Difference of the means in units of the items' standard deviation."""
-    spread = math.sqrt((float(found.before.var()) + float(found.after.var())) / 2)
-    change = float(found.change.mean())
+    spread = math.sqrt((float(changes.before.var()) + float(changes.after.var())) / 2)
+    change = float(changes.change.mean())
     if spread == 0:
         return 0.0 if change == 0 else None
     return change / spread
 
 
-def ks_distance(found: Changes) -> float:
+def ks_distance(changes: Changes) -> float:
     """Largest distance between the distributions of the items' values.
 
     Example:
@@ -279,7 +279,7 @@ def ks_distance(found: Changes) -> float:
         >>> round(ks_distance(Changes(one, two, False, False, (1, 1), True)), 3)
         0.333
     """
-    before, after = np.sort(found.before), np.sort(found.after)
+    before, after = np.sort(changes.before), np.sort(changes.after)
     places = np.concatenate([before, after])
     shares = (np.searchsorted(side, places, side="right") / len(side) for side in (before, after))
     return float(np.abs(np.subtract(*shares)).max())

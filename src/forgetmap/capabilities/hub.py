@@ -1,7 +1,6 @@
-"""CapTrack's public data set as items, for those who can reach the hub.
+"""CapTrack's public data set as items, fetched from the hub or read from a local copy.
 
-The package `datasets` fetches it, or reads a local copy. A task is named by the data set's
-configuration or split, else by the row's `family`; what no manifest knows is an error.
+A task is named by the data set's configuration or split, else by the row's `family`.
 """
 
 from __future__ import annotations
@@ -29,11 +28,9 @@ _NESTED = ("prompt", "ctx", "choices", "gold")
 
 
 def load(source: str = DATASET, tasks: Sequence[str] = ()) -> list[Item]:
-    """Load the items of the data set.
+    """Load the items of the data set from the hub, or from a folder with a copy.
 
-    Args:
-        source: Name on the hub, or a folder with a copy.
-        tasks: Only these, in any spelling the manifest `captrack` knows; all by default.
+    `tasks` keeps only these, in any spelling the manifest `captrack` knows; all by default.
     """
     try:
         datasets: Any = import_module("datasets")
@@ -41,18 +38,18 @@ def load(source: str = DATASET, tasks: Sequence[str] = ()) -> list[Item]:
         raise InputError(f"{source}: needs datasets: pip install 'forgetmap[train]'") from error
     manifest = Manifest.load("captrack")
     wanted = {_known(manifest, task, "--task") for task in tasks}
-    found: list[Item] = []
+    items: list[Item] = []
     try:
         for config in datasets.get_dataset_config_names(source):
             for split, rows in datasets.load_dataset(source, config).items():
-                found += to_items(rows, (config, str(split)), manifest, wanted)
+                items += to_items(rows, (config, str(split)), manifest, wanted)
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{source}: cannot be loaded ({brief(error)})") from error
-    if not found:
+    if not items:
         raise InputError(f"{source}: holds none of the tasks that were asked for")
-    return found
+    return items
 
 
 def to_items(
@@ -61,14 +58,10 @@ def to_items(
     manifest: Manifest,
     wanted: set[str] | None = None,
 ) -> list[Item]:
-    """Turn rows with the data set's columns into items.
+    """Turn rows with the data set's columns into items, only those of the `wanted` tasks if given.
 
-    Args:
-        rows: The rows.
-        names: What the rows are called as a whole, e.g. configuration and split. The first name
-            that is a task counts for all of them; without one each row's `family` counts.
-        manifest: Says which tasks there are.
-        wanted: Only these tasks, if any are given.
+    `names` are what the rows are called as a whole, e.g. configuration and split. The first name
+    that is a task counts for all rows; without one each row's `family` counts.
 
     Example:
         >>> row = {"id": "7", "family": "gsm8k.subset", "prompt": "2+2?", "gold": "4"}
@@ -102,15 +95,16 @@ def _unpacked(value: Any) -> Any:
     if not isinstance(value, str) or value[:1] not in ("[", "{"):
         return value
     try:
-        found = orjson.loads(value)
+        content = orjson.loads(value)
     except orjson.JSONDecodeError:
         return value
-    is_interval = isinstance(found, list) and all(isinstance(one, int | float) for one in found)
-    return value if is_interval else found
+    if isinstance(content, list) and all(isinstance(end, int | float) for end in content):
+        return value
+    return content
 
 
 def _known(manifest: Manifest, name: str, what: str) -> str:
     task = manifest.task(name)
     if task is None:
-        raise InputError(f"{what} {name!r:.60} is no task of CapTrack{manifest.nearest(name)}")
+        raise InputError(f"{what} {name!r:.60} is not a task of CapTrack{manifest.nearest(name)}")
     return task

@@ -1,8 +1,7 @@
-"""A language model as judge: for what no rule can score, and never in place of a number.
+"""A language model as judge, for what no rule can score, behind any OpenAI-compatible endpoint.
 
-Any OpenAI-compatible endpoint will do: a hosted model, vLLM, the llama.cpp server. Each reply that
-could be read is kept in a cache on disk, so that a second run costs nothing and an interrupted one
-goes on where it stopped. A judgement that failed is a status, and too many of them stop the run.
+Readable replies are kept in a cache on disk: a second run costs nothing, and an interrupted one
+goes on where it stopped. A judgement that failed is a status; too many of them stop the run.
 """
 
 from __future__ import annotations
@@ -91,17 +90,13 @@ class Judge:
 
     Args:
         url: Base address of the endpoint, e.g. `http://localhost:8000/v1`.
-        model: The model's name there.
-        cache: File for the replies, made if it is not there. Replies are found by the content of
-            the question, the model and the sampling.
+        cache: File for the replies, made if it is missing. Replies are found by the content of the
+            question, the model and the sampling.
         concurrency: Questions under way at one time.
-        sampling: Sent with each request as it stands.
-        attempts: How often a question is tried when the endpoint fails.
         timeout: Seconds for one attempt.
         pause: Seconds before the second attempt; doubled before each further one.
-        failure_budget: Share of the questions that may fail before the run stops. One failure is
-            let through at any size, unless the budget is 0; two stop it as long as the endpoint
-            has not answered at all.
+        failure_budget: Share of the questions that may fail before the run stops. Unless it is 0,
+            one failure is allowed at any size, but not two before the endpoint has answered at all.
         price: Cost of a million tokens in and of a million tokens out.
 
     Example:
@@ -159,16 +154,10 @@ class Judge:
     ) -> dict[str, list[Value]]:
         """Judge each answer, in the manner of a scorer: metric -> one value per item.
 
-        Args:
-            name: Kind of judgement: faithfulness, coverage, overreach, coherence, consistency,
-                instructions, rating, refusal.
-            items: The items; faithfulness rests on their context, coverage and overreach on gold.
-            responses: The answers, in the same order.
-            again: 1, 2 ... asks anew what has been judged before; the replies are kept apart.
-
-        Raises:
-            JudgeStopped: If more questions fail than the budget allows.
-            InputError: If the endpoint refuses every request: wrong address, key or model.
+        `name` is a kind of judgement, a key of `JUDGEMENTS`. Faithfulness rests on the context of
+        the items, coverage and overreach on their gold. `again` = 1, 2 ... asks anew what has been
+        judged before; the replies are kept apart. Raises JudgeStopped if more questions fail than
+        the budget allows, InputError if the endpoint refuses every request.
         """
         kind = judgement(name)
         check_lengths(items, responses)
@@ -177,11 +166,12 @@ class Judge:
             for item, response in zip(items, responses, strict=True)
         ]
         unique = {self._key(each, again): each for asked in questions for each in asked}
-        found = _run(self._ask_all(unique)) if unique else {}
-        verdicts = [[found[self._key(each, again)] for each in asked] for asked in questions]
+        verdicts = _run(self._ask_all(unique)) if unique else {}
         values = [
-            _values(kind, each) if response.strip() else _same(kind, kind.of_nothing)
-            for each, response in zip(verdicts, responses, strict=True)
+            _values(kind, [verdicts[self._key(each, again)] for each in asked])
+            if response.strip()
+            else dict.fromkeys(kind.metrics, kind.of_nothing)
+            for asked, response in zip(questions, responses, strict=True)
         ]
         return {metric: [value[metric] for value in values] for metric in kind.metrics}
 
@@ -208,7 +198,7 @@ class Judge:
         """Answer all questions, from the cache or the endpoint, a bounded number at a time."""
         httpx = optional("httpx")
         self._planned += len(questions)
-        found: dict[str, Verdict | Value] = {}
+        verdicts: dict[str, Verdict | Value] = {}
         # Time is limited per attempt by the endpoint; the client's own limits would only interfere.
         limits = httpx.Limits(max_connections=self._concurrency)
         async with httpx.AsyncClient(headers=_headers(), timeout=None, limits=limits) as client:
@@ -217,7 +207,7 @@ class Judge:
 
             async def work() -> None:
                 for key, question in todo:
-                    found[key] = await self._verdict(endpoint, key, question)
+                    verdicts[key] = await self._verdict(endpoint, key, question)
 
             try:
                 async with asyncio.TaskGroup() as group:
@@ -227,7 +217,7 @@ class Judge:
                 raise errors.exceptions[0] from None
             finally:
                 self._counts["requests"] += endpoint.requests
-        return found
+        return verdicts
 
     async def _verdict(
         self, endpoint: Endpoint, key: str, question: JudgeQuestion
@@ -249,8 +239,11 @@ class Judge:
 
     def _failed(self, status: str, reason: str, reply: str | None = None) -> Value:
         self._failures[reason] += 1
-        failed = self._failures.total()
-        if failed > self._allowed():
+        failed, allowed = self._failures.total(), self._failure_budget * self._planned
+        if self._failure_budget not in (0, 1):
+            has_answered = self._counts["judged"] > self._counts["cached"]
+            allowed = max(1, allowed) if has_answered else 1
+        if failed > allowed:
             reasons = "; ".join(f"{n} x {reason}" for reason, n in self._failures.most_common(3))
             raise JudgeStopped(
                 f"judge {self.url}: {failed} of {self._planned} judgements failed ({reasons}), "
@@ -258,14 +251,6 @@ class Judge:
                 "again, what was judged is kept"
             )
         return Value(None, status, reason if reply is None else reply[:200])
-
-    def _allowed(self) -> float:
-        """Failures so far that do not stop the run."""
-        share = self._failure_budget * self._planned
-        if self._failure_budget in (0, 1):
-            return share
-        has_answered = self._counts["judged"] > self._counts["cached"]
-        return max(1, share) if has_answered else 1
 
 
 class _Cache:
@@ -354,7 +339,7 @@ def _check(url: str, model: str, concurrency: int, attempts: int, failure_budget
     except ValueError:
         usable = False
     if not usable:
-        raise InputError(f"judge {url}: is no address; write e.g. http://localhost:8000/v1")
+        raise InputError(f"judge {url}: is not an address; write e.g. http://localhost:8000/v1")
     if parts.username is not None:  # it would be printed with every error
         raise InputError(f"judge: no key in the address; put it into {KEY_VARIABLE}")
     if not model:
@@ -362,24 +347,20 @@ def _check(url: str, model: str, concurrency: int, attempts: int, failure_budget
     if concurrency < 1 or attempts < 1:
         raise InputError("judge: concurrency and attempts must be at least 1")
     if not 0 <= failure_budget <= 1:
-        raise InputError(f"judge: a failure budget of {failure_budget} is no share of 0 to 1")
+        raise InputError(f"judge: a failure budget of {failure_budget} is not a share from 0 to 1")
 
 
-def _values(kind: Rubric, found: Sequence[Verdict | Value]) -> dict[str, Value]:
+def _values(kind: Rubric, outcomes: Sequence[Verdict | Value]) -> dict[str, Value]:
     """The values of one answer; if any of its questions failed, there is no number."""
-    if not found:
-        return _same(kind, Value(None, "invalid_gold"))
+    if not outcomes:
+        return dict.fromkeys(kind.metrics, Value(None, "invalid_gold"))
     verdicts: list[Verdict] = []
-    for each in found:
-        if isinstance(each, Value):
-            return _same(kind, each)
-        verdicts.append(each)
+    for outcome in outcomes:
+        if isinstance(outcome, Value):
+            return dict.fromkeys(kind.metrics, outcome)
+        verdicts.append(outcome)
     words = "; ".join(f"{name}: {value}" for each in verdicts for name, value in each.items())
     return {metric: Value(x, answer=words[:500]) for metric, x in kind.values(verdicts).items()}
-
-
-def _same(kind: Rubric, value: Value) -> dict[str, Value]:
-    return dict.fromkeys(kind.metrics, value)
 
 
 def _run(work: Coroutine[Any, Any, _T]) -> _T:

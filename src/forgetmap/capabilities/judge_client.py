@@ -29,12 +29,7 @@ class JudgeReply:
 class Endpoint:
     """One model behind `URL/chat/completions`, for use inside one event loop.
 
-    Args:
-        client: The open HTTP client.
-        url: Base address, e.g. `http://localhost:8000/v1`.
-        model: The model's name there.
-        sampling: Sent along with each request, e.g. temperature and the limit of tokens.
-        patience: How long and how often a request is tried.
+    `sampling` goes along with each request, e.g. temperature and the limit of tokens.
     """
 
     def __init__(
@@ -57,9 +52,8 @@ class Endpoint:
     ) -> JudgeReply:
         """Ask until a reply comes, at most `attempts` times.
 
-        Raises:
-            RequestFailed: If none came; the reason is that of the last attempt.
-            InputError: If no request can succeed: wrong key, address or model.
+        RequestFailed if none came, with the reason of the last attempt. InputError if no request
+        can succeed: wrong key, address or model.
         """
         return await self._patience.keep_trying(lambda: self._attempt(messages, schema))
 
@@ -74,9 +68,8 @@ class Endpoint:
             response = await self._post(self._payload(messages, schema, False))
             if response.status == 200:
                 self._structured = False
-        response.check(
-            f"judge {self._address}", "check URL, model and the key in FORGETMAP_JUDGE_KEY"
-        )
+        hint = "check URL, model and the key in FORGETMAP_JUDGE_KEY"
+        response.check(f"judge {self._address}", hint)
         if response.status != 200:
             raise RequestFailed(f"HTTP {response.status}")
         return _reply(response.body)
@@ -105,12 +98,11 @@ def _reply(body: bytes) -> JudgeReply:
     """Take the message out of the envelope; one that is broken may be whole the next time."""
     try:
         parsed = orjson.loads(body)
-        choice = parsed["choices"][0]
-        text = choice["message"]["content"]
+        text = parsed["choices"][0]["message"]["content"]
         usage = parsed.get("usage") or {}
         tokens = [usage.get(name) or 0 for name in ("prompt_tokens", "completion_tokens")]
     except (orjson.JSONDecodeError, KeyError, IndexError, TypeError, AttributeError):
-        raise AttemptFailed("reply is no chat completion") from None
+        raise AttemptFailed("reply is not a chat completion") from None
     if not all(isinstance(count, int) for count in tokens):
-        raise AttemptFailed("reply is no chat completion")
+        raise AttemptFailed("reply is not a chat completion")
     return JudgeReply(text if isinstance(text, str) else "", *tokens)

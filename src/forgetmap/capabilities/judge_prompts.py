@@ -1,9 +1,8 @@
 """What the judge is asked about an answer, and how its reply is read.
 
-The answer under judgement is untrusted. It stands between two marker lines that carry a check word
-made from the hash of the whole question, and a verdict counts only if it repeats that check word.
-The answer cannot know it, so nothing the answer says, not even a ready-made verdict, can be taken
-for the judge's own.
+The answer under judgement is untrusted. It stands between two marker lines that carry a check word,
+made from the hash of the whole question. A verdict counts only if it repeats that word, which the
+answer cannot know; so a verdict that the answer itself holds never counts.
 """
 
 from __future__ import annotations
@@ -65,15 +64,15 @@ class JudgeQuestion:
     def messages(self) -> list[dict[str, str]]:
         """The question as chat messages."""
         check = self.check
-        parts = [self.task]
-        for name, text in self.material.items():
-            label = f"{check} {name}"
-            parts.append(f"BEGIN {label}\n{_cut(text)}\nEND {label}")
+        material = [
+            f"BEGIN {check} {name}\n{_cut(text)}\nEND {check} {name}"
+            for name, text in self.material.items()
+        ]
         form = "".join(f', "{name}": <{_hint(kind)}>' for name, kind in self.fields.items())
-        parts.append(f'Reply in this form: {{"check": "{check}"{form}}}')
+        reply = f'Reply in this form: {{"check": "{check}"{form}}}'
         return [
             {"role": "system", "content": _SYSTEM.format(check=check)},
-            {"role": "user", "content": "\n\n".join(parts)},
+            {"role": "user", "content": "\n\n".join([self.task, *material, reply])},
         ]
 
     def schema(self) -> dict[str, Any]:
@@ -92,11 +91,12 @@ class JudgeQuestion:
         None if there is no such object, or if there are two that differ.
         """
         valid = optional("jsonschema").Draft202012Validator(self.schema()).is_valid
-        found = [verdict for verdict in _objects(reply[:MOST_REPLY]) if valid(verdict)]
-        marks = [{name: each[name] for name in self.fields if name != "reason"} for each in found]
-        if not found or any(mark != marks[0] for mark in marks):
+        verdicts = [verdict for verdict in _objects(reply[:MOST_REPLY]) if valid(verdict)]
+        compared = [name for name in self.fields if name != "reason"]
+        marks = [[verdict[name] for name in compared] for verdict in verdicts]
+        if not verdicts or any(mark != marks[0] for mark in marks):
             return None
-        return {name: value for name, value in found[-1].items() if name != "check"}
+        return {name: value for name, value in verdicts[-1].items() if name != "check"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +177,11 @@ def _objects(reply: str) -> Iterator[dict[str, Any]]:
         if position < 0:
             return
         try:
-            found, end = decoder.raw_decode(reply, position)
+            value, end = decoder.raw_decode(reply, position)
         except (ValueError, RecursionError):
             end = position + 1
         else:
-            yield found
+            yield value
         position = reply.find("{", end)
 
 
@@ -192,7 +192,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _mark(low: int, high: int) -> dict[str, Any]:
@@ -204,41 +204,34 @@ _REASON: dict[str, Any] = {"type": "string"}
 # Claims
 
 
-def _support(statements: Sequence[str], text: str, source: str) -> list[JudgeQuestion]:
-    """Ask which statements a text supports, a few at a time."""
+def _support(statements: str, text: str, source: str) -> list[JudgeQuestion]:
+    """Ask which statements a text supports, a few at a time; nothing where either is missing."""
+    task = (
+        f"For each numbered statement, decide whether the {source} supports it: a careful "
+        f"reader who knows only the {source} would accept the statement as stated there or "
+        "as following from it directly. General knowledge does not count, and neither does "
+        "how likely the statement is. Where you are in doubt, the verdict is false."
+    )
     questions = []
-    for start in range(0, len(statements), CLAIMS_AT_ONCE):
-        part = statements[start : start + CLAIMS_AT_ONCE]
-        numbered = {str(number): claim for number, claim in enumerate(part, start=1)}
-        questions.append(
-            JudgeQuestion(
-                f"For each numbered statement, decide whether the {source} supports it: a careful "
-                f"reader who knows only the {source} would accept the statement as stated there or "
-                "as following from it directly. General knowledge does not count, and neither does "
-                "how likely the statement is. Where you are in doubt, the verdict is false.",
-                {
-                    source: text,
-                    "statements": "\n".join(f"{n}. {claim}" for n, claim in numbered.items()),
-                },
-                {number: {"type": "boolean"} for number in numbered},
-            )
-        )
+    listed = claims(statements) if statements and text else []
+    for start in range(0, len(listed), CLAIMS_AT_ONCE):
+        numbered = list(enumerate(listed[start : start + CLAIMS_AT_ONCE], start=1))
+        material = {source: text, "statements": "\n".join(f"{n}. {claim}" for n, claim in numbered)}
+        fields = {str(number): {"type": "boolean"} for number, _ in numbered}
+        questions.append(JudgeQuestion(task, material, fields))
     return questions
 
 
 def _faithfulness(item: Item, response: str) -> list[JudgeQuestion]:
-    context = text_of(item.context)
-    return _support(claims(response), context, "source") if context else []
+    return _support(response, text_of(item.context), "source")
 
 
 def _coverage(item: Item, response: str) -> list[JudgeQuestion]:
-    gold = text_of(item.gold)
-    return _support(claims(gold), response, "answer") if gold else []
+    return _support(text_of(item.gold), response, "answer")
 
 
 def _overreach(item: Item, response: str) -> list[JudgeQuestion]:
-    gold = text_of(item.gold)
-    return _support(claims(response), gold, "reference answer") if gold else []
+    return _support(response, text_of(item.gold), "reference answer")
 
 
 def _supported(metric: str, verdicts: Sequence[Verdict]) -> dict[str, float]:
@@ -329,9 +322,9 @@ def _refusal(item: Item, response: str) -> list[JudgeQuestion]:
 
 
 def _refused(verdicts: Sequence[Verdict]) -> dict[str, float]:
-    found = verdicts[0]["class"]
-    parts = {name: float(found == name) for name in _CLASSES[:-1]}
-    return {"refusal": float(found != "compliance")} | parts
+    chosen = verdicts[0]["class"]
+    parts = {name: float(chosen == name) for name in _CLASSES[:-1]}
+    return {"refusal": float(chosen != "compliance")} | parts
 
 
 _NOTHING = Value(None, "empty")

@@ -1,28 +1,27 @@
-"""The manifest: which capabilities there are, and by which metrics of which tasks they are seen.
+"""The manifest: a YAML file that says which capabilities there are, and which metrics show them.
 
-A YAML file, checked when it is loaded. CapTrack's taxonomy ships as one (`captrack`); a manifest of
-your own may stand alone or extend it, and may name scorers of your own (`module:function`).
+CapTrack's taxonomy ships as `captrack`. A manifest of your own may extend it, and may name scorers
+of your own (`module:function`).
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
-from forgetmap.answers.items import Item, Value
+from forgetmap.answers.items import Item
 from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
 from forgetmap.base.model import Strict
 from forgetmap.base.words import brief, nearest
 from forgetmap.capabilities import robustness, scorers
 from forgetmap.capabilities.judge_prompts import JUDGEMENTS
-
-Scorer = Callable[[Sequence[Item], Sequence[str]], dict[str, list[Value]]]
+from forgetmap.capabilities.scorers.scoring import Scorer
 
 BUILT_IN = ("captrack", "open-suite")
 ROBUSTNESS = "robustness"
@@ -133,8 +132,8 @@ class Manifest(Strict):
 
         A name without its part after the dot (`gsm8k`) counts where only one task begins so.
         """
-        if found := self._spellings.get(name):
-            return found
+        if task := self._spellings.get(name):
+            return task
         begun = {task for task in self.task_names if task.partition(".")[0] == name}
         return begun.pop() if len(begun) == 1 else None
 
@@ -218,15 +217,14 @@ def _check(whole: Manifest, own: Manifest) -> None:
     for index, capability in enumerate(own.capabilities):
         place = ("capabilities", index)
         if codes.index(capability.code) < index:
-            raise yaml.MisplacedError(
-                (*place, "code"), f"capability {capability.code!r} occurs twice"
-            )
+            text = f"capability {capability.code!r} occurs twice"
+            raise yaml.MisplacedError((*place, "code"), text)
         group = capability.group or groups[capability.code]
         if group not in whole.groups:
             text = f"capability {capability.code}: unknown group {group!r}"
             raise yaml.MisplacedError((*place, "group"), text + nearest(group, whole.groups))
         for number, metric in enumerate(capability.metrics):
-            _check_metric(metric, (*place, "metrics", number), whole, scorers.SCORERS)
+            _check_metric(metric, (*place, "metrics", number), whole)
     for capability in whole.capabilities:
         directions = {metric.direction == "two-sided" for metric in capability.primary}
         if len(directions) > 1:
@@ -236,28 +234,23 @@ def _check(whole: Manifest, own: Manifest) -> None:
                 "mean would mean nothing, split it",
             )
     for name, task in own.tasks.items():
-        for field, wanted in ((name, name), ("original", task.original)):
+        for where, wanted in (
+            (("tasks", name), name),
+            (("tasks", name, "original"), task.original),
+        ):
             if wanted is not None and wanted not in whole.task_names:
-                where = ("tasks", name) if field == name else ("tasks", name, field)
                 text = f"no metric uses the task {wanted!r}"
                 raise yaml.MisplacedError(where, text + nearest(wanted, whole.task_names))
 
 
-def _check_metric(
-    metric: Metric, place: tuple[str | int, ...], whole: Manifest, known: Iterable[str]
-) -> None:
+def _check_metric(metric: Metric, place: tuple[str | int, ...], whole: Manifest) -> None:
     for field in metric.needs:
         if field.partition(".")[0] not in _FIELDS:
             text = f"an item has no field {field!r}"
             raise yaml.MisplacedError((*place, "needs"), text + nearest(field, _FIELDS))
     key = metric.task, metric.metric
-    same = [
-        one
-        for entry in whole.capabilities
-        for one in entry.metrics
-        if key == (one.task, one.metric)
-    ]
-    if len(same) > 1:
+    listed = [(m.task, m.metric) for entry in whole.capabilities for m in entry.metrics]
+    if listed.count(key) > 1:
         text = f"{metric.task} {metric.metric} occurs twice; a metric belongs to one capability"
         raise yaml.MisplacedError((*place, "metric"), text)
     low, high = metric.range
@@ -265,7 +258,7 @@ def _check_metric(
         raise yaml.MisplacedError((*place, "range"), f"the range [{low:g}, {high:g}] is empty")
     if ":" in metric.scorer:
         return
-    names = list(JUDGEMENTS) if metric.by == "judge" else [*known, ROBUSTNESS]
+    names = list(JUDGEMENTS) if metric.by == "judge" else [*scorers.SCORERS, ROBUSTNESS]
     if metric.scorer not in names:
         text = f"unknown scorer {metric.scorer!r}"
         raise yaml.MisplacedError((*place, "scorer"), text + nearest(metric.scorer, names))

@@ -1,11 +1,8 @@
 """CapTrack's own tables (arXiv:2603.06610), reproduced from its result files with its choices.
 
-For comparing with published numbers only. Per capability it takes the plain mean of the relative
-changes of its metrics and their population deviation, whatever their direction, size or noise; per
-group the mean over capabilities. Its result files write a task that was not scored as 0.0, which
-then reads as a loss of 100 %, as infinity, or vanishes. Here a zero is refused, unless the
-reproduction is asked to keep it. Where these choices mislead is told in
-docs/explanation/capability-drift.md; the rest of forgetmap does otherwise.
+For comparing with published numbers only; docs/explanation/capability-drift.md says where its
+choices mislead. Its result files write a task that was not scored as 0.0, which then reads as a
+loss of 100 %, as infinity, or vanishes. Here a zero is refused unless asked for.
 """
 
 from __future__ import annotations
@@ -111,11 +108,9 @@ def captrack_table(
 ) -> PublishedTable:
     """Compare CapTrack result files as CapTrack does.
 
-    Args:
-        base: The base model's `*_averaged.csv` or `*_metrics.csv`.
-        adapted: The same of adapted models: a file, several, or a folder of them.
-        protocol: `captrack` refuses metrics that are exactly 0.0, since that is how CapTrack
-            writes a task it did not score; `captrack-published` computes with them.
+    The files are the `*_averaged.csv` or `*_metrics.csv` of the base model and of adapted models (a
+    file, several, or a folder). The protocol `captrack` refuses metrics that are exactly 0.0, which
+    is how CapTrack writes a task it did not score; `captrack-published` computes with them.
 
     Example:
         >>> import tempfile; from pathlib import Path
@@ -150,8 +145,6 @@ def captrack_table(
 
 
 def _adapted(base: Path, adapted: Path | Iterable[Path]) -> list[Path]:
-    from pathlib import Path
-
     if not isinstance(adapted, Path):
         paths = list(adapted)
     elif adapted.is_dir():

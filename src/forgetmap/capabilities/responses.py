@@ -1,7 +1,7 @@
 """Stored answers, ready for scoring: which items a model was given, and what it said.
 
-Three sources: a CapTrack response folder, a JSONL, JSON, CSV or Parquet table with the same columns
-plus `task`, and a Samples file that kept its text.
+They come from a CapTrack response folder, a JSONL, JSON, CSV or Parquet table with the same columns
+plus `task`, or a Samples file that kept its text.
 """
 
 from __future__ import annotations
@@ -48,13 +48,10 @@ def load_responses(
     model: str | None = None,
     tick: Callable[[int], None] = lambda _bytes: None,
 ) -> Responses:
-    """Read the answers to the manifest's tasks; what it does not know is told, not scored.
+    """Read the answers to the manifest's tasks; unknown tasks become warnings.
 
-    Args:
-        path: Folder or file of answers.
-        manifest: Says which tasks there are and how else they may be called.
-        model: Which model to take where there are several; otherwise a name for the one there is.
-        tick: Called with the number of bytes just read.
+    `model` chooses a model where there are several; otherwise it names the only one. `tick` gets
+    the number of bytes just read.
 
     Example:
         >>> import tempfile
@@ -69,16 +66,18 @@ def load_responses(
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     warnings: list[str] = []
+    how = ReadOptions(text=True, tick=tick)
     try:
-        by_model = _collect(_records(path, ReadOptions(text=True, tick=tick), warnings), manifest)
+        is_samples = parquet.sniff(path)
+        records = _from_samples(path, how) if is_samples else captrack.records(path, how, warnings)
+        by_model = _collect(records, manifest)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     if not by_model:
         raise InputError(f"{path}: holds no answers (rows with {captrack.ANSWER!r} and `gold`)")
     name = _choose(path, list(by_model), model)
     tasks = by_model[name]
-    unknown = {task for task in tasks if task not in manifest.task_names}
-    for task in sorted(unknown):
+    for task in sorted(set(tasks) - set(manifest.task_names)):
         hint = manifest.nearest(task)
         warnings.append(f"task {task!r:.60} is not in the manifest and was not scored{hint}")
         del tasks[task]
@@ -91,9 +90,8 @@ def _choose(path: Path, present: list[str], model: str | None) -> str:
     if model in present:
         return str(model)
     if len(present) > 1:
-        raise InputError(
-            f"{path}: holds {len(present)} models ({some(present)}); choose by --model"
-        )
+        listed = f"{len(present)} models ({some(present)})"
+        raise InputError(f"{path}: holds {listed}; choose by --model")
     return present[0]
 
 
@@ -113,12 +111,6 @@ def _collect(records: Iterator[Record], manifest: Manifest) -> dict[str, dict[st
         answers.responses.append(record.response)
         answers.records.append(record)
     return by_model
-
-
-def _records(path: Path, how: ReadOptions, warnings: list[str]) -> Iterator[Record]:
-    if parquet.sniff(path):
-        return _from_samples(path, how)
-    return captrack.records(path, how, warnings)
 
 
 def _from_samples(path: Path, how: ReadOptions) -> Iterator[Record]:

@@ -1,7 +1,7 @@
 """Robustness: does a model answer the same when a question is put in other words?
 
-A paired measure. An item's `meta.original` names the item it rephrases; per original item the
-answers are compared, so that a model which is wrong both times is not taken for one that wavers.
+An item's `meta.original` names the item it rephrases. Answers are compared per original item, so
+that a model which is wrong both times does not count as one that wavers.
 """
 
 from __future__ import annotations
@@ -31,23 +31,17 @@ def pair_with_originals(
 ) -> dict[tuple[str, int], dict[str, Value]]:
     """Compare each original item's answer with those to its rephrasings.
 
-    Args:
-        originals: Scored answers to the original items.
-        rephrased: Scored answers to the rephrasings.
-        origins: Rephrasing's ref -> original's ref.
-
-    Returns:
-        By (original's ref, repeat): `agreement` (share of rephrasings that got the same answer),
-        `both_right` (share with both right), `worst_of_k` (the lowest value, original included).
-        A rephrasing without extracted answer agrees with nothing. Where the original was not
-        answered at all, there is nothing to compare with.
+    `origins` maps the ref of a rephrasing to that of its original. Returns, by (original's ref,
+    repeat): `agreement` (share of rephrasings that got the same answer), `both_right` (share with
+    both right), `worst_of_k` (the lowest value, original included). A rephrasing without an
+    extracted answer agrees with nothing.
 
     Example:
         >>> one = [Outcome("q", 0, Value(1.0, answer="B"))]
         >>> two = [Outcome("q-1", 0, Value(1.0, answer="b")),
         ...        Outcome("q-2", 0, Value(0.0, answer="C"))]
-        >>> found = pair_with_originals(one, two, {"q-1": "q", "q-2": "q"})
-        >>> {name: value.value for name, value in found["q", 0].items()}
+        >>> pairs = pair_with_originals(one, two, {"q-1": "q", "q-2": "q"})
+        >>> {name: value.value for name, value in pairs["q", 0].items()}
         {'agreement': 0.5, 'both_right': 0.5, 'worst_of_k': 0.0}
     """
     by_original: dict[tuple[str, int], list[Value]] = defaultdict(list)

@@ -1,9 +1,8 @@
 """Answers in, scores out: one row per item and metric, in one Samples file.
 
-What is finished is kept in parts beside the output (`scores.parquet.parts/`), by task, scorer,
-scorer version and content. A run that was stopped goes on where it was, and a second run does only
-what is new. A task without answers, or a metric that cannot be computed, is a gap: it is listed,
-and never a zero.
+Finished parts are kept beside the output (`scores.parquet.parts/`), by task, scorer, version and
+content, so that a second run does only what is new. A task without answers, or a metric that cannot
+be computed, is listed as a gap, never counted as zero.
 """
 
 from __future__ import annotations
@@ -83,10 +82,7 @@ def score_responses(
     """Score stored answers by the metrics of a manifest and write them as Samples.
 
     Args:
-        path: Folder or file of answers.
-        out: The Parquet file to write.
         model: Which model to take where there are several; otherwise a name for the one there is.
-        manifest: A built-in manifest's name, a YAML file, or a Manifest.
         judge: Scores the metrics that need a judge; without it they are gaps.
         rejudge: Answers of each judged metric to judge twice, to see how steady the judge is.
         tick: Called with the number of bytes just read.
@@ -101,9 +97,9 @@ def score_responses(
         >>> scored.model, scored.tasks
         ('tiny', ['gsm8k.core'])
     """
-    found = manifest if isinstance(manifest, Manifest) else Manifest.load(manifest)
-    answers = load_responses(path, found, model, tick)
-    return _Run(found, answers, Path(out), judge, rejudge, step).run()
+    loaded = manifest if isinstance(manifest, Manifest) else Manifest.load(manifest)
+    answers = load_responses(path, loaded, model, tick)
+    return _Run(loaded, answers, Path(out), judge, rejudge, step).run()
 
 
 class _Run:
@@ -176,7 +172,9 @@ class _Run:
         known = [self.result.model, job.task, job.scorer, job.metrics, version]
         if job.scorer == ROBUSTNESS:  # rests on what others scored
             known += [path.name for path in _holders(self.manifest.compared(job.task), done)]
-        digest = hashlib.blake2b(_dump(known) + self._digest(job.task), digest_size=16)
+        digest = hashlib.blake2b(
+            json.dumps(known).encode() + self._digest(job.task), digest_size=16
+        )
         part = self.parts / f"{digest.hexdigest()}.parquet"
         if part.exists() and not _has_status(part, _TRY_AGAIN):
             self.result.reused += 1
@@ -192,13 +190,12 @@ class _Run:
         if not (job.judged and self.judge and self.rejudge):
             return []
         answers = self.answers[job.task]
-        found = self.judge.self_agreement(
-            job.scorer, answers.items, answers.responses, most=self.rejudge
-        )
+        said = answers.items, answers.responses
+        agreements = self.judge.self_agreement(job.scorer, *said, most=self.rejudge)
         return [
             f"the judge gave {agreed.same:.0%} of {agreed.n} answers the same value again "
             f"({job.task} {name}), noise of one judgement {math.sqrt(agreed.noise):.2f}"
-            for name, agreed in found.items()
+            for name, agreed in agreements.items()
             if name in job.metrics and agreed.same is not None and agreed.noise is not None
         ]
 
@@ -217,8 +214,8 @@ class _Run:
         values = self._checked(job, given, len(answers))
         for index, record in enumerate(answers.records):
             known = self._row(job.task, record)
-            for name, found in values.items():
-                yield known | _score(name, found[index])
+            for name, scored in values.items():
+                yield known | _score(name, scored[index])
 
     def _digest(self, task: str) -> bytes:
         if task not in self.digests:
@@ -281,17 +278,12 @@ class _Run:
             for item in self.answers[job.task].items
             if "original" in item.meta
         }
-        found = robustness.pair_with_originals(originals, rephrased, origins)
-        original = compared[0].task
-        records = {
-            (record.item.ref, record.repeat): record for record in self.answers[original].records
-        }
-        for (ref, repeat), values in found.items():
-            record = records.get((ref, repeat))
-            row: dict[str, Any] = {
-                "model": self.result.model, "task": job.task, "item_ref": ref, "repeat": repeat,
-            }  # fmt: skip
-            if record is not None:
+        answered = self.answers[compared[0].task].records
+        records = {(record.item.ref, record.repeat): record for record in answered}
+        pairs = robustness.pair_with_originals(originals, rephrased, origins)
+        for (ref, repeat), values in pairs.items():
+            row = {"model": self.result.model, "task": job.task, "item_ref": ref, "repeat": repeat}
+            if record := records.get((ref, repeat)):
                 row = self._row(job.task, record)
             for name in job.metrics:
                 yield row | _score(name, values[name])
@@ -344,26 +336,20 @@ def _has(item: Item, needed: str) -> bool:
 def _run_scorer(job: _Job, items: Sequence[Item], responses: Sequence[str]) -> Any:
     """Run a scorer; whatever one of the user's own raises becomes one clear line."""
     scorer, _ = load_scorer(job.scorer)
-    if ":" not in job.scorer:
-        return scorer(items, responses)
     try:
         return scorer(items, responses)
     except (InputError, WithheldError):
         raise
     except Exception as error:
-        kind = type(error).__name__
-        raise InputError(
-            f"scorer {job.scorer} failed on task {job.task} ({kind}: {brief(error)})"
-        ) from error
+        if ":" not in job.scorer:
+            raise
+        reason = f"{type(error).__name__}: {brief(error)}"
+        raise InputError(f"scorer {job.scorer} failed on task {job.task} ({reason})") from error
 
 
 def _score(metric: str, value: Value) -> dict[str, Any]:
-    return {
-        "metric": metric,
-        "score": value.value,
-        "status": value.status,
-        "answer": value.answer,
-    }
+    known = {"score": value.value, "status": value.status, "answer": value.answer}
+    return {"metric": metric, **known}
 
 
 def _holders(metrics: Sequence[Metric], done: Mapping[_Job, Path]) -> list[Path]:
@@ -385,10 +371,6 @@ def _outcomes(part: Path, metric: str) -> list[Outcome]:
         for row in batch.to_pylist()
         if row["metric"] == metric
     ]
-
-
-def _dump(value: object) -> bytes:
-    return json.dumps(value).encode()
 
 
 def _has_status(part: Path, statuses: Sequence[str]) -> bool:

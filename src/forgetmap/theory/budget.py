@@ -22,12 +22,7 @@ __all__ = ["sft_forecast", "sft_rate", "sft_steps_until"]
 
 
 def sft_rate(first: ArrayLike, second: ArrayLike, steps: ArrayLike, replay: float = 0.0) -> Floats:
-    """Speed of the clock per step, from the old mass at two checkpoints `steps` apart. [D]
-
-    Example:
-        >>> round(float(sft_rate(0.4, 0.2, 100)), 7)
-        0.0348083
-    """
+    """Speed of the clock per step, from the old mass at two checkpoints `steps` apart. [D]"""
     start, end = share("first", first), share("second", second)
     _check_course(start, end, replay)
     return (_clock(end, replay) - _clock(start, replay)) / positive("steps", steps)
@@ -52,7 +47,7 @@ def _clock(beta: Floats, replay: float) -> Floats:
 def sft_forecast(
     second: ArrayLike, rate: ArrayLike, ahead: ArrayLike, replay: float = 0.0
 ) -> Floats:
-    """Old mass so many steps after the second checkpoint. [D]
+    """Old mass `ahead` steps after the second checkpoint. [D]
 
     Example:
         >>> round(float(sft_forecast(0.2, sft_rate(0.4, 0.2, 100), 400)), 7)

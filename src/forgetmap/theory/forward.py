@@ -48,12 +48,7 @@ _GONE = 1e-12
 
 
 def forward_kl(beta: ArrayLike, delta: ArrayLike, replay: ArrayLike = 0.0) -> Floats:
-    """Loss KL(training data || model) as a function of the old weight. [D]
-
-    Example:
-        >>> round(float(forward_kl(0.5, 3)), 8)
-        0.52677731
-    """
+    """Loss KL(training data || model) as a function of the old weight. [D]"""
     return mixture_kl(replay_share("replay", replay), share("beta", beta), delta)
 
 
@@ -62,10 +57,6 @@ def forward_grad(beta: ArrayLike, delta: ArrayLike, replay: ArrayLike = 0.0) -> 
 
     Without replay it is always positive, so the old weight falls. With replay it vanishes only
     where the old weight equals the replay share.
-
-    Example:
-        >>> round(float(forward_grad(0.5, 3)), 8), round(float(forward_grad(0.2, 3, 0.2)), 8)
-        (0.40137875, 0.0)
     """
     weight = share("beta", beta)
     return (weight - replay_share("replay", replay)) * resolution(weight, delta)
@@ -75,10 +66,6 @@ def forward_grad_bounds(beta: ArrayLike, delta: ArrayLike) -> tuple[Floats, Floa
     """Two lower bounds on the slope without replay: Chernoff's, and the Bhattacharyya one. [D]
 
     The second is negative, so says nothing, when the modes overlap much. The slope is below beta.
-
-    Example:
-        >>> [round(float(bound), 8) for bound in forward_grad_bounds(0.1, 2)]
-        [0.01647298, -0.00108844]
     """
     weight, distance = share("beta", beta), gridded("delta", delta)
     chernoff = -weight * np.expm1(-weight * (1 - weight) * distance**2 / 2)
@@ -127,12 +114,7 @@ def forward_flow(
 
 
 def sft_clock(beta: ArrayLike) -> Floats:
-    """The clock of separated fine-tuning, C = 1/beta - logit beta: it runs evenly with time. [D]
-
-    Example:
-        >>> round(float(sft_clock(0.01) - sft_clock(0.5)), 5)
-        102.59512
-    """
+    """The clock of separated fine-tuning, C = 1/beta - logit beta: it runs evenly with time. [D]"""
     weight = share("beta", beta)
     return 1 / weight - logit(weight)
 
@@ -192,20 +174,10 @@ def replay_share_of(loss_weight: ArrayLike) -> Floats:
 
 
 def mass_after_stages(mass: ArrayLike, replay: ArrayLike, stages: ArrayLike) -> Floats:
-    """First task's mass after stages that each replay a share from the model before. [D]
-
-    Example:
-        >>> round(float(mass_after_stages(1.0, 0.3, 5)), 8)
-        0.00243
-    """
+    """First task's mass after stages that each replay a share from the model before. [D]"""
     return positive("mass", mass) * replay_share("replay", replay) ** whole("stages", stages)
 
 
 def replay_for_stages(floor: ArrayLike, stages: ArrayLike, mass: ArrayLike = 1.0) -> Floats:
-    """Replay share that keeps the first task's mass at `floor` over the stages. [D]
-
-    Example:
-        >>> round(float(replay_for_stages(0.1, 5)), 8)
-        0.63095734
-    """
+    """Replay share that keeps the first task's mass at `floor` over the stages. [D]"""
     return (share("floor", floor) / positive("mass", mass)) ** (1 / whole("stages", stages))

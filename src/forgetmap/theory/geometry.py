@@ -37,12 +37,7 @@ def fisher(alpha: ArrayLike, delta: ArrayLike) -> Floats:
 
 
 def fisher_lower_bound(alpha: ArrayLike, delta: ArrayLike) -> Floats:
-    """Lower bound on the smallest eigenvalue; below 0 it says nothing. [P well conditioned, D]
-
-    Example:
-        >>> round(float(fisher_lower_bound(0.5, 6)), 8)
-        0.19723227
-    """
+    """Lower bound on the smallest eigenvalue; below 0 it says nothing. [P well conditioned, D]"""
     goal, distance = share("alpha", alpha), overlapping("delta", delta)
     spread = goal * (1 - goal)
     missing = np.sqrt(spread) * bc(distance) * np.maximum(1 + distance**2 / 2, 2) / 2

@@ -66,12 +66,7 @@ def max_syncs(reference: ArrayLike, floor: ArrayLike, strength: ArrayLike) -> Fl
 
 
 def max_strength(reference: ArrayLike, floor: ArrayLike, syncs: ArrayLike) -> Floats:
-    """Strongest tilt per refresh that keeps the floor over that many refreshes. [D]
-
-    Example:
-        >>> round(float(max_strength(0.5, 0.05, 20)), 8)
-        0.14722195
-    """
+    """Strongest tilt per refresh that keeps the floor over that many refreshes. [D]"""
     return odds_room(reference, floor) / whole("syncs", syncs)
 
 
@@ -113,12 +108,7 @@ def _residuals(
 
 
 def oapl_fixed_logit(lagged: ArrayLike, gap: ArrayLike, b1: ArrayLike, b2: ArrayLike) -> Floats:
-    """Logit of the old mass that minimises the loss of one round; it can be extreme. [D]
-
-    Example:
-        >>> round(float(oapl_fixed_logit(0.5, 1.0, 1.0, 1e-3)), 5)
-        -620.80765
-    """
+    """Logit of the old mass that minimises the loss of one round; it can be extreme. [D]"""
     mass = share("lagged", lagged)
     least = np.minimum(positive("b1", b1), positive("b2", b2))
     furthest = np.abs(logit(mass)) + 4 * (np.abs(finite("gap", gap)) / least + 10)
@@ -131,12 +121,7 @@ def oapl_fixed_logit(lagged: ArrayLike, gap: ArrayLike, b1: ArrayLike, b2: Array
 
 
 def oapl_fixed_point(lagged: ArrayLike, gap: ArrayLike, b1: ArrayLike, b2: ArrayLike) -> Floats:
-    """Old mass that minimises the loss of one round; with b1 = b2 it is the tilt. [D]
-
-    Example:
-        >>> round(float(oapl_fixed_point(0.5, 1.0, 1.0, 0.5)), 8)
-        0.13965136
-    """
+    """Old mass that minimises the loss of one round; with b1 = b2 it is the tilt. [D]"""
     return expit(oapl_fixed_logit(lagged, gap, b1, b2))
 
 
@@ -144,10 +129,6 @@ def oapl_gate(lagged: ArrayLike, gap: ArrayLike, delta: ArrayLike) -> tuple[Floa
     """Pull on the old mean at the start of a round with a smooth advantage, and its bound. [D]
 
     A reward that is constant on the old mode does not move it at all.
-
-    Example:
-        >>> [round(float(value), 8) for value in oapl_gate(0.5, 1.0, 4)]
-        [0.0342987, 0.13533528]
     """
     mass, distance = share("lagged", lagged), overlapping("delta", delta)
     reward = finite("gap", gap)

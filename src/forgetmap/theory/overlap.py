@@ -63,12 +63,7 @@ def bc(delta: ArrayLike) -> Floats:
 def bc_normals(
     first_mean: ArrayLike, first_sd: ArrayLike, second_mean: ArrayLike, second_sd: ArrayLike
 ) -> Floats:
-    """Bhattacharyya coefficient of two normals in one dimension with unequal spread. [D]
-
-    Example:
-        >>> round(float(bc_normals(-3, 1, 3.5, 0.7)), 10)
-        0.0008087036
-    """
+    """Bhattacharyya coefficient of two normals in one dimension with unequal spread. [D]"""
     one, two = positive("first_sd", first_sd), positive("second_sd", second_sd)
     gap = finite("first_mean", first_mean) - finite("second_mean", second_mean)
     spread = one**2 + two**2
@@ -121,12 +116,7 @@ def total_variation(delta: ArrayLike) -> Floats:
 def region_mass(
     beta: ArrayLike, old_mean: ArrayLike, new_mean: ArrayLike, delta: ArrayLike
 ) -> Floats:
-    """Mass on the old side of the midpoint, whatever the components are called. [D]
-
-    Example:
-        >>> round(float(region_mass(0.3, 0, 4, 4)), 8)
-        0.30910005
-    """
+    """Mass on the old side of the midpoint, whatever the components are called. [D]"""
     weight, middle = share("beta", beta), separation("delta", delta) / 2
     old, new = finite("old_mean", old_mean), finite("new_mean", new_mean)
     return weight * ndtr(middle - old) + (1 - weight) * ndtr(middle - new)
@@ -188,10 +178,6 @@ def eps_new(beta: ArrayLike, delta: ArrayLike) -> Floats:
     """Chance that a new sample is attributed to the old component. [P mechanism, D formula]
 
     Also the old weight after one step of EM, or of refitting to self-labelled new data.
-
-    Example:
-        >>> round(float(eps_new(0.2, 4)), 9)
-        0.016459529
     """
     return np.exp(log_eps_old(-logit(share("beta", beta)), delta))
 
@@ -210,10 +196,6 @@ def eps_old_bound(beta: ArrayLike, delta: ArrayLike) -> Floats:
     """Upper bound on `eps_old`: sqrt((1-beta)/beta) BC / 2; above 1 it says nothing. [D]
 
     For `eps_new` use 1 - beta, for `joint_misassignment` multiply by beta.
-
-    Example:
-        >>> round(float(eps_old_bound(0.2, 4)), 8)
-        0.13533528
     """
     weight = share("beta", beta)
     return np.sqrt((1 - weight) / weight) * bc(delta) / 2

@@ -103,12 +103,7 @@ def reverse_flow(t: ArrayLike, beta0: ArrayLike, alpha: ArrayLike, delta: ArrayL
 
 
 def reverse_rate(alpha: ArrayLike, delta: ArrayLike) -> Floats:
-    """Rate at which the old weight approaches the target, once near it. [P exponential, D rate]
-
-    Example:
-        >>> round(float(reverse_rate(0.3, 3)), 8)
-        0.16582677
-    """
+    """Rate at which the old weight approaches the target, once near it. [P exponential, D rate]"""
     goal = share("alpha", alpha)
     return np.exp(log_resolution(logit(goal), delta)) * goal * (1 - goal)
 

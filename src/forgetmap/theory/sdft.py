@@ -105,12 +105,7 @@ def sdft_limit(beta0: ArrayLike, teacher0: ArrayLike, kappa: ArrayLike) -> Float
 
 
 def sdft_drift(gate: ArrayLike, kappa: ArrayLike, anchor: ArrayLike) -> Floats:
-    """Steady drift bound of the old mean for a gate (`drift_bound`): finite only if anchored. [D]
-
-    Example:
-        >>> round(float(sdft_drift(0.01, 0.1, 0.05)), 6)
-        0.03
-    """
+    """Steady drift bound of the old mean for a gate (`drift_bound`), finite if anchored. [D]"""
     return not_negative("gate", gate) * (
         1 + not_negative("kappa", kappa) / positive("anchor", anchor)
     )

@@ -45,12 +45,7 @@ __all__ = [
 
 
 def behaviour_share(beta: ArrayLike, replay: ArrayLike) -> Floats:
-    """Old share of what is sampled: the model's own and the replayed. [D]
-
-    Example:
-        >>> round(float(behaviour_share(0.05, 0.1)), 6)
-        0.145
-    """
+    """Old share of what is sampled: the model's own and the replayed. [D]"""
     kept = replay_share("replay", replay)
     return kept + (1 - kept) * share("beta", beta)
 
@@ -85,10 +80,6 @@ def min_replay(beta: ArrayLike, batch: ArrayLike, eta: ArrayLike, batches: Array
     """Smallest replay share with which no one of `batches` starves, but with probability `eta`. [D]
 
     0 where the batch is large enough without.
-
-    Example:
-        >>> round(float(min_replay(0.05, 32, 0.01)), 8)
-        0.08845861
     """
     risk = np.log(share("eta", eta)) - np.log(whole("batches", batches))
     missed = np.exp(risk / whole("batch", batch))
@@ -109,12 +100,7 @@ def importance_weight(x: ArrayLike, beta: ArrayLike, delta: ArrayLike, replay: A
 
 
 def weight_bounds(beta: ArrayLike, replay: ArrayLike) -> tuple[Floats, Floats]:
-    """Smallest and largest importance weight there can be. [P bounded, D formula]
-
-    Example:
-        >>> [round(float(bound), 8) for bound in weight_bounds(0.05, 0.1)]
-        [0.34482759, 1.11111111]
-    """
+    """Smallest and largest importance weight there can be. [P bounded, D formula]"""
     kept = replay_share("replay", replay)
     return share("beta", beta) / behaviour_share(beta, kept), 1 / (1 - kept)
 
@@ -155,34 +141,19 @@ def relative_variance(beta: ArrayLike, batch: ArrayLike, replay: ArrayLike = 0.0
 
 
 def centred_gain(beta: ArrayLike, batch: ArrayLike) -> Floats:
-    """Mean step size left by batch-centred advantages: beta (1-beta) (1-1/batch). [D]
-
-    Example:
-        >>> round(float(centred_gain(0.2, 8)), 6)
-        0.14
-    """
+    """Mean step size left by batch-centred advantages: beta (1-beta) (1-1/batch). [D]"""
     weight = share("beta", beta)
     return weight * (1 - weight) * (1 - 1 / whole("batch", batch))
 
 
 def no_information_prob(beta: ArrayLike, batch: ArrayLike) -> Floats:
-    """Chance that a batch holds one mode only, so that centred advantages are all zero. [D]
-
-    Example:
-        >>> round(float(no_information_prob(0.2, 8)), 8)
-        0.16777472
-    """
+    """Chance that a batch holds one mode only, so that centred advantages are all zero. [D]"""
     weight, size = share("beta", beta), whole("batch", batch)
     return (1 - weight) ** size + weight**size
 
 
 def unweighted_leak(beta: ArrayLike, replay: ArrayLike, delta: ArrayLike) -> Floats:
-    """Gradient that replay without importance weights adds through a constant baseline. [D]
-
-    Example:
-        >>> round(float(unweighted_leak(0.05, 0.1, 4)), 9)
-        0.082569006
-    """
+    """Gradient that replay without importance weights adds through a constant baseline. [D]"""
     weight = share("beta", beta)
     return replay_share("replay", replay) * (1 - eps_old(weight, delta) - weight)
 
@@ -219,12 +190,7 @@ def wright_fisher(
 
 
 def wright_fisher_spread(beta0: ArrayLike, batch: ArrayLike, steps: ArrayLike) -> Floats:
-    """Mean of beta (1-beta) after unanchored refits: it shrinks by 1 - 1/batch each time. [D]
-
-    Example:
-        >>> round(float(wright_fisher_spread(0.3, 16, 40)), 9)
-        0.015888041
-    """
+    """Mean of beta (1-beta) after unanchored refits: it shrinks by 1 - 1/batch each time. [D]"""
     start, size = share("beta0", beta0), whole("batch", batch)
     return start * (1 - start) * (1 - 1 / size) ** whole("steps", steps, least=0)
 

@@ -53,24 +53,14 @@ def ttt_pressure(beta: ArrayLike, log_gain: ArrayLike) -> Floats:
 def ttt_grad(
     beta: ArrayLike, reference: ArrayLike, log_gain: ArrayLike, penalty: ArrayLike
 ) -> Floats:
-    """Slope of the objective in the logit of beta; it is ascended. [M objective, D reduction]
-
-    Example:
-        >>> round(float(ttt_grad(0.3, 0.5, np.log(4), 0.5)), 8)
-        -0.11425953
-    """
+    """Slope of the objective in the logit of beta; it is ascended. [M objective, D reduction]"""
     weight = share("beta", beta)
     pull = not_negative("penalty", penalty) * (logit(weight) - logit(share("reference", reference)))
     return -weight * (1 - weight) * (ttt_pressure(weight, log_gain) + pull)
 
 
 def ttt_fixed_point(reference: ArrayLike, log_gain: ArrayLike, penalty: ArrayLike) -> Floats:
-    """Old mass at which the objective is largest; it attracts from everywhere. [D]
-
-    Example:
-        >>> round(float(ttt_fixed_point(0.5, np.log(4), 0.5)), 8)
-        0.15484567
-    """
+    """Old mass at which the objective is largest; it attracts from everywhere. [D]"""
     start, strength = logit(share("reference", reference)), positive("penalty", penalty)
     gain = finite("log_gain", log_gain)
 
@@ -85,12 +75,7 @@ def ttt_fixed_point(reference: ArrayLike, log_gain: ArrayLike, penalty: ArrayLik
 def ttt_bracket(
     reference: ArrayLike, log_gain: ArrayLike, penalty: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """Lower and upper bound of the fixed point in closed form, new mode rewarded. [D]
-
-    Example:
-        >>> [round(float(end), 8) for end in ttt_bracket(0.5, np.log(4), 0.5)]
-        [0.0831727, 0.18242552]
-    """
+    """Lower and upper bound of the fixed point in closed form, new mode rewarded. [D]"""
     start, strength = logit(share("reference", reference)), positive("penalty", penalty)
     gain = not_negative("log_gain", log_gain)
     least = -np.expm1(-gain)
@@ -112,12 +97,7 @@ def ttt_floor(reference: ArrayLike, penalty: ArrayLike) -> Floats:
 
 
 def ttt_penalty(floor: ArrayLike, reference: ArrayLike, log_gain: ArrayLike) -> Floats:
-    """Penalty that keeps the old mass at `floor` or above. [D]
-
-    Example:
-        >>> round(float(ttt_penalty(0.25, 0.5, np.log(4))), 8)
-        0.84022082
-    """
+    """Penalty that keeps the old mass at `floor` or above. [D]"""
     room = odds_room(reference, floor)
     return np.maximum(ttt_pressure(floor, log_gain) / room, 0.0)
 
@@ -169,10 +149,6 @@ def ttt_force(
     """Force on the old mean when the reward is smooth, and its bound. [D]
 
     The reward is the reference's own posterior of the new mode; both means are in place.
-
-    Example:
-        >>> [round(float(value), 8) for value in ttt_force(0.5, 0.5, np.log(4), 4)]
-        [0.03083109, 0.39350148]
     """
     weight, mass = share("beta", beta), share("reference", reference)
     gain, distance = not_negative("log_gain", log_gain), overlapping("delta", delta)

@@ -12,15 +12,8 @@ from typing import Any
 
 from forgetmap.answers.items import Item, Value
 from forgetmap.answers.shape import shape
-from forgetmap.answers.text import fold, normal, words
-from forgetmap.capabilities.scorers.constraints import (
-    Check,
-    all_capitals,
-    all_lowercase,
-    bind,
-    detect_language,
-    json_only,
-)
+from forgetmap.answers.text import fold, normal
+from forgetmap.capabilities.scorers.constraints import Check, bind, detect_language, json_only
 from forgetmap.capabilities.scorers.scoring import bad_gold, per_answer
 from forgetmap.capabilities.scorers.table_format import find_table
 
@@ -29,13 +22,13 @@ FIELDS = ("meta.commitments",)
 VERSION = 1
 
 _FORMATS: dict[str, Check] = {
-    "json": json_only({}),
+    "json": json_only,
     "table": lambda text: find_table(text) is not None,
     "list": lambda text: shape(text).lists > 0,
     "no_list": lambda text: shape(text).lists == 0,
     "plain": lambda text: not any(shape(text)),
-    "capitals": all_capitals({}),
-    "lowercase": all_lowercase({}),
+    "capitals": str.isupper,
+    "lowercase": str.islower,
 }
 
 
@@ -50,7 +43,7 @@ def score(item: Item, text: str) -> Value | Sequence[Value]:
         (0.0, 0.5, 'broken: max_words')
     """
     try:
-        checks = [_bind(one) for one in item.meta.get("commitments") or ()]
+        checks = [_bind(commitment) for commitment in item.meta.get("commitments") or ()]
         if not checks:
             raise ValueError("the item has no commitments")
     except (ValueError, TypeError) as error:
@@ -75,14 +68,8 @@ def _language(value: Any) -> Check:
     return lambda text: detect_language(text) == wanted
 
 
-def _max_words(value: Any) -> Check:
-    most = int(value)
-    return lambda text: len(words(text)) <= most
-
-
-def _min_words(value: Any) -> Check:
-    least = int(value)
-    return lambda text: len(words(text)) >= least
+def _words(value: Any, relation: str) -> Check:
+    return bind("length_constraints:number_words", {"num_words": value, "relation": relation})
 
 
 def _include(value: Any) -> Check:
@@ -90,17 +77,9 @@ def _include(value: Any) -> Check:
     return lambda text: wanted in f" {normal(text)} "
 
 
-def _exclude(value: Any) -> Check:
-    return bind("keywords:forbidden_words", {"forbidden_words": [str(value)]})
-
-
 def _starts_with(value: Any) -> Check:
     wanted = fold(str(value))
     return lambda text: fold(text).lstrip(" \n\t*_#>\"'").startswith(wanted)
-
-
-def _ends_with(value: Any) -> Check:
-    return bind("startend:end_checker", {"end_phrase": str(value)})
 
 
 def _format(value: Any) -> Check:
@@ -111,12 +90,12 @@ def _format(value: Any) -> Check:
 
 _KINDS: dict[str, Callable[[Any], Check]] = {
     "language": _language,
-    "max_words": _max_words,
-    "min_words": _min_words,
+    "max_words": lambda value: _words(int(value) + 1, "less than"),
+    "min_words": lambda value: _words(int(value), "at least"),
     "include": _include,
-    "exclude": _exclude,
+    "exclude": lambda value: bind("keywords:forbidden_words", {"forbidden_words": [str(value)]}),
     "persona": _include,
     "starts_with": _starts_with,
-    "ends_with": _ends_with,
+    "ends_with": lambda value: bind("startend:end_checker", {"end_phrase": str(value)}),
     "format": _format,
 }

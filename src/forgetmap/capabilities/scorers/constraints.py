@@ -1,9 +1,7 @@
 """Constraints on a text that a rule can check: the 25 instruction types of IFEval.
 
-Each function binds the arguments of one instruction and gives a check of a text. Arguments that
-are missing or make no sense are an error of the item (KeyError, TypeError, ValueError), raised when
-they are bound; a check itself never fails. Words and sentences are counted by `text.words` and
-`text.sentences`.
+`INSTRUCTIONS` binds the arguments of an instruction and gives a check of a text. Arguments that are
+missing or make no sense raise an error (KeyError, TypeError, ValueError); a check never fails.
 """
 
 from __future__ import annotations
@@ -29,11 +27,34 @@ _CHOICES = ("my answer is yes.", "my answer is no.", "my answer is maybe.")
 _QUOTES = ('"', "“", "”", "„", "«", "»")
 
 
+Bind = Callable[[Arguments], Check]
+
+
 def _amount(arguments: Arguments, number: str, relation: str) -> Callable[[int], bool]:
     """ "at least" or "less than" so many, as IFEval has it."""
     limit = int(arguments[number])
     at_least = {"at least": True, "less than": False}[arguments[relation]]
     return lambda count: (count >= limit) is at_least
+
+
+def _counted(count: Callable[[str], int], number: str, relation: str) -> Bind:
+    """What `count` finds in the text is at least, or less than, a number."""
+
+    def bind_amount(arguments: Arguments) -> Check:
+        fits = _amount(arguments, number, relation)
+        return lambda text: fits(count(text))
+
+    return bind_amount
+
+
+def _at_least(pattern: re.Pattern[str], number: str) -> Bind:
+    """The text holds a pattern at least a number of times."""
+
+    def bind_limit(arguments: Arguments) -> Check:
+        limit = int(arguments[number])
+        return lambda text: len(pattern.findall(text)) >= limit
+
+    return bind_limit
 
 
 def keywords_existence(arguments: Arguments) -> Check:
@@ -48,13 +69,6 @@ def keywords_frequency(arguments: Arguments) -> Check:
     return lambda text: fits(fold(text).count(word))
 
 
-def keywords_forbidden(arguments: Arguments) -> Check:
-    """None of the words occurs as a whole word."""
-    listed = "|".join(re.escape(fold(str(word))) for word in _texts(arguments["forbidden_words"]))
-    found = re.compile(rf"(?<!\w)(?:{listed})(?!\w)")
-    return lambda text: not found.search(fold(text))
-
-
 def letter_frequency(arguments: Arguments) -> Check:
     """A letter occurs at least, or less than, so many times, in any case."""
     letter = str(arguments["letter"]).lower()
@@ -62,16 +76,23 @@ def letter_frequency(arguments: Arguments) -> Check:
     return lambda text: fits(text.lower().count(letter))
 
 
+def number_bullets(arguments: Arguments) -> Check:
+    """Exactly so many bullet points, with * or - ."""
+    wanted = int(arguments["num_bullets"])
+    return lambda text: len(_BULLET.findall(text)) == wanted
+
+
+def keywords_forbidden(arguments: Arguments) -> Check:
+    """None of the words occurs as a whole word."""
+    listed = "|".join(re.escape(fold(str(word))) for word in _texts(arguments["forbidden_words"]))
+    forbidden = re.compile(rf"(?<!\w)(?:{listed})(?!\w)")
+    return lambda text: not forbidden.search(fold(text))
+
+
 def response_language(arguments: Arguments) -> Check:
     """The text is in the language, given by its ISO 639-1 code."""
     wanted = str(arguments["language"]).lower()
     return lambda text: detect_language(text) in (wanted, wanted.partition("-")[0])
-
-
-def number_sentences(arguments: Arguments) -> Check:
-    """At least, or less than, so many sentences."""
-    fits = _amount(arguments, "num_sentences", "relation")
-    return lambda text: fits(len(sentences(text)))
 
 
 def number_paragraphs(arguments: Arguments) -> Check:
@@ -83,12 +104,6 @@ def number_paragraphs(arguments: Arguments) -> Check:
         return len(parts) == wanted and all(parts)
 
     return check
-
-
-def number_words(arguments: Arguments) -> Check:
-    """At least, or less than, so many words."""
-    fits = _amount(arguments, "num_words", "relation")
-    return lambda text: fits(len(words(text)))
 
 
 def nth_paragraph_first_word(arguments: Arguments) -> Check:
@@ -105,12 +120,6 @@ def nth_paragraph_first_word(arguments: Arguments) -> Check:
     return check
 
 
-def number_placeholders(arguments: Arguments) -> Check:
-    """At least so many placeholders such as [address]."""
-    wanted = int(arguments["num_placeholders"])
-    return lambda text: len(_PLACEHOLDER.findall(text)) >= wanted
-
-
 def postscript(arguments: Arguments) -> Check:
     """A postscript, by its marker; the dots of P.S. may have spaces between them."""
     marker = fold(str(arguments["postscript_marker"])).replace(" ", "")
@@ -120,23 +129,6 @@ def postscript(arguments: Arguments) -> Check:
     return lambda text: bool(found.search(fold(text)))
 
 
-def number_bullets(arguments: Arguments) -> Check:
-    """Exactly so many bullet points, with * or - ."""
-    wanted = int(arguments["num_bullets"])
-    return lambda text: len(_BULLET.findall(text)) == wanted
-
-
-def constrained_response(_arguments: Arguments) -> Check:
-    """One of the three answers that were allowed."""
-    return lambda text: any(choice in fold(text) for choice in _CHOICES)
-
-
-def number_highlights(arguments: Arguments) -> Check:
-    """At least so many *highlighted* or **highlighted** parts."""
-    wanted = int(arguments["num_highlights"])
-    return lambda text: sum(1 for _ in _HIGHLIGHT.finditer(text)) >= wanted
-
-
 def multiple_sections(arguments: Arguments) -> Check:
     """At least so many sections, each begun by a word and a number."""
     word, wanted = str(arguments["section_spliter"]).strip(), int(arguments["num_sections"])
@@ -144,34 +136,21 @@ def multiple_sections(arguments: Arguments) -> Check:
     return lambda text: len(found.findall(text)) >= wanted
 
 
-def json_only(_arguments: Arguments) -> Check:
+def json_only(text: str) -> bool:
     """Nothing but JSON, a code fence around it apart."""
-
-    def check(text: str) -> bool:
-        fenced = _FENCE.fullmatch(text.strip())
-        try:
-            orjson.loads((fenced[1] if fenced else text).strip())
-        except orjson.JSONDecodeError:
-            return False
-        return True
-
-    return check
+    fenced = _FENCE.fullmatch(text.strip())
+    try:
+        orjson.loads((fenced[1] if fenced else text).strip())
+    except orjson.JSONDecodeError:
+        return False
+    return True
 
 
-def title(_arguments: Arguments) -> Check:
-    """A title in double angular brackets."""
-    return lambda text: bool(_TITLE.search(text))
-
-
-def two_responses(_arguments: Arguments) -> Check:
+def two_responses(text: str) -> bool:
     """Two different answers with ****** between them."""
-
-    def check(text: str) -> bool:
-        parts = [part.strip() for part in text.split("******")]
-        parts = parts[0 if parts[0] else 1 : len(parts) if parts[-1] else -1]
-        return len(parts) == 2 and all(parts) and parts[0] != parts[1]
-
-    return check
+    parts = [part.strip() for part in text.split("******")]
+    parts = parts[0 if parts[0] else 1 : len(parts) if parts[-1] else -1]
+    return len(parts) == 2 and all(parts) and parts[0] != parts[1]
 
 
 def repeat_prompt(arguments: Arguments) -> Check:
@@ -186,63 +165,46 @@ def end_checker(arguments: Arguments) -> Check:
     return lambda text: fold(text).strip().strip('"').strip().endswith(wanted)
 
 
-def quotation(_arguments: Arguments) -> Check:
+def quotation(text: str) -> bool:
     """The whole text stands in double quotation marks."""
-
-    def check(text: str) -> bool:
-        bare = text.strip()
-        return len(bare) > 1 and bare.startswith(_QUOTES) and bare.endswith(_QUOTES)
-
-    return check
+    bare = text.strip()
+    return len(bare) > 1 and bare.startswith(_QUOTES) and bare.endswith(_QUOTES)
 
 
-def capital_words(arguments: Arguments) -> Check:
-    """At least, or less than, so many words in capitals."""
-    fits = _amount(arguments, "capital_frequency", "capital_relation")
-    return lambda text: fits(sum(map(str.isupper, words(text))))
-
-
-def all_capitals(_arguments: Arguments) -> Check:
-    """No small letter."""
-    return str.isupper
-
-
-def all_lowercase(_arguments: Arguments) -> Check:
-    """No capital letter."""
-    return str.islower
-
-
-def no_comma(_arguments: Arguments) -> Check:
-    """No comma."""
-    return lambda text: "," not in text
-
-
-INSTRUCTIONS: dict[str, Callable[[Arguments], Check]] = {
+INSTRUCTIONS: dict[str, Bind] = {
     "keywords:existence": keywords_existence,
     "keywords:frequency": keywords_frequency,
     "keywords:forbidden_words": keywords_forbidden,
     "keywords:letter_frequency": letter_frequency,
     "language:response_language": response_language,
-    "length_constraints:number_sentences": number_sentences,
+    "length_constraints:number_sentences": _counted(
+        lambda text: len(sentences(text)), "num_sentences", "relation"
+    ),
     "length_constraints:number_paragraphs": number_paragraphs,
-    "length_constraints:number_words": number_words,
+    "length_constraints:number_words": _counted(
+        lambda text: len(words(text)), "num_words", "relation"
+    ),
     "length_constraints:nth_paragraph_first_word": nth_paragraph_first_word,
-    "detectable_content:number_placeholders": number_placeholders,
+    "detectable_content:number_placeholders": _at_least(_PLACEHOLDER, "num_placeholders"),
     "detectable_content:postscript": postscript,
     "detectable_format:number_bullet_lists": number_bullets,
-    "detectable_format:constrained_response": constrained_response,
-    "detectable_format:number_highlighted_sections": number_highlights,
+    "detectable_format:constrained_response": lambda _arguments: (
+        lambda text: any(choice in fold(text) for choice in _CHOICES)
+    ),
+    "detectable_format:number_highlighted_sections": _at_least(_HIGHLIGHT, "num_highlights"),
     "detectable_format:multiple_sections": multiple_sections,
-    "detectable_format:json_format": json_only,
-    "detectable_format:title": title,
-    "combination:two_responses": two_responses,
+    "detectable_format:json_format": lambda _arguments: json_only,
+    "detectable_format:title": lambda _arguments: lambda text: bool(_TITLE.search(text)),
+    "combination:two_responses": lambda _arguments: two_responses,
     "combination:repeat_prompt": repeat_prompt,
     "startend:end_checker": end_checker,
-    "startend:quotation": quotation,
-    "change_case:capital_word_frequency": capital_words,
-    "change_case:english_capital": all_capitals,
-    "change_case:english_lowercase": all_lowercase,
-    "punctuation:no_comma": no_comma,
+    "startend:quotation": lambda _arguments: quotation,
+    "change_case:capital_word_frequency": _counted(
+        lambda text: sum(map(str.isupper, words(text))), "capital_frequency", "capital_relation"
+    ),
+    "change_case:english_capital": lambda _arguments: str.isupper,
+    "change_case:english_lowercase": lambda _arguments: str.islower,
+    "punctuation:no_comma": lambda _arguments: lambda text: "," not in text,
 }
 """Id of an instruction -> the function that binds its arguments."""
 

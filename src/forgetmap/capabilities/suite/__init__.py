@@ -1,8 +1,7 @@
 """A small open suite: items for every capability, made offline from a seed.
 
-No data set and no hub are needed, and no two seeds share an item that is drawn. Each item carries a
-`reference` in its `meta`, an answer that gets full marks from the scorers of the manifest
-`open-suite`; the tests score every one of them.
+Each item carries a `reference` in its `meta`, an answer that gets full marks from the scorers of
+the manifest `open-suite`; the tests score every one of them.
 """
 
 from __future__ import annotations
@@ -29,47 +28,32 @@ from forgetmap.capabilities.suite import (
 )
 from forgetmap.capabilities.suite.common import Maker
 
-MAKERS: dict[str, dict[str, Maker]] = {
-    "C1": {
-        "facts_choice.open": knowledge.facts_choice,
-        "facts_short.open": knowledge.facts_short,
-        "arithmetic.open": knowledge.arithmetic,
-        "programs.open": knowledge.programs,
-    },
-    "C2": {
-        "chains.open": reasoning.chains,
-        "orders.open": reasoning.orders,
-        "equations.open": reasoning.equations,
-    },
-    "C3": {
-        "reading_short.open": passages.reading_short,
-        "reading_boolean.open": passages.reading_boolean,
-    },
-    "C4": {"grounded.open": passages.grounded, "quotes.open": passages.quotes},
-    "C5b": {
-        "strange_rules.open": shift.strange_rules,
-        "strange_units.open": shift.strange_units,
-    },
-    "C5c": {
-        "numbers_abroad.open": shift.numbers_abroad,
-        "capitals_abroad.open": shift.capitals_abroad,
-    },
-    "W1a": {"harmful.open": defaults.harmful},
-    "W1b": {"underspecified.open": defaults.underspecified},
-    "W1c": {"harmless.open": defaults.harmless},
-    "W2": {"selections.open": passages.selections, "summaries.open": passages.summaries},
-    "W3a": {"elaboration.open": defaults.elaboration},
-    "W3b": {"formatting.open": defaults.formatting},
-    "H1": {"instructions.open": instructions.instructions},
-    "H2": {
-        "schema_choice.open": protocol.schema_choice,
-        "schema_record.open": protocol.schema_record,
-        "tables.open": protocol.tables,
-    },
-    "H3": {"tool_calls.open": protocol.tool_calls},
-    "H4": {"promises.open": protocol.promises},
-    "H5": {"needles.open": needles.needles},
-    "H6": {"citations.open": passages.citations},
+_MAKERS: dict[str, tuple[Maker, ...]] = {
+    "C1": (
+        *(knowledge.facts_choice, knowledge.facts_short),
+        *(knowledge.arithmetic, knowledge.programs),
+    ),
+    "C2": (reasoning.chains, reasoning.orders, reasoning.equations),
+    "C3": (passages.reading_short, passages.reading_boolean),
+    "C4": (passages.grounded, passages.quotes),
+    "C5b": (shift.strange_rules, shift.strange_units),
+    "C5c": (shift.numbers_abroad, shift.capitals_abroad),
+    "W1a": (defaults.harmful,),
+    "W1b": (defaults.underspecified,),
+    "W1c": (defaults.harmless,),
+    "W2": (passages.selections, passages.summaries),
+    "W3a": (defaults.elaboration,),
+    "W3b": (defaults.formatting,),
+    "H1": (instructions.instructions,),
+    "H2": (protocol.schema_choice, protocol.schema_record, protocol.tables),
+    "H3": (protocol.tool_calls,),
+    "H4": (protocol.promises,),
+    "H5": (needles.needles,),
+    "H6": (passages.citations,),
+}
+MAKERS = {
+    capability: {f"{make.__name__}.open": make for make in makers}
+    for capability, makers in _MAKERS.items()
 }
 """Capability -> its tasks and who makes their items. C5a rephrases items of C1."""
 REPHRASED = {
@@ -83,10 +67,8 @@ WAYS = 2
 def build(seed: int = 0, per_capability: int = 40) -> list[Item]:
     """Make the items of the suite, the same ones for the same seed.
 
-    Args:
-        seed: Another seed gives other items where they are drawn, and another order where they are
-            taken from a list.
-        per_capability: Items of each capability at least, shared out among its tasks.
+    Another seed gives other items where they are drawn, and another order where they come from a
+    list. Each capability gets at least `per_capability` items, shared out among its tasks.
 
     Example:
         >>> items = build(seed=1, per_capability=4)
