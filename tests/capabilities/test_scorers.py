@@ -101,7 +101,7 @@ def test_items_and_responses_must_be_as_many(name):
 
 
 def test_an_unknown_scorer_is_one_clear_line():
-    with pytest.raises(InputError, match="did you mean multiple_choice"):
+    with pytest.raises(InputError, match="did you mean 'multiple_choice'"):
         scorers.load("multiple_choise")
     with pytest.raises(InputError, match="known are multiple_choice"):
         scorers.load("zzz")

@@ -245,8 +245,7 @@ def _task_draws(
 def _kind(entry: Metric, changes: Changes) -> Kind:
     if changes.same:
         return "same answers"
-    few = stats.is_small(changes) if entry.width is not None else stats.hardly_moved(changes)
-    return "bayes" if few else "bootstrap"
+    return "bayes" if stats.is_small(changes, entry.width is not None) else "bootstrap"
 
 
 def _bounds(entry: Metric, changes: Changes) -> tuple[float, float]:

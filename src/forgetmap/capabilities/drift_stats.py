@@ -164,16 +164,13 @@ def _resampled(table: Floats, draws: int, rng: np.random.Generator) -> Floats:
     return sums
 
 
-def is_small(changes: Changes) -> bool:
-    """Say whether too few items moved for the bootstrap."""
+def is_small(changes: Changes, bounded: bool) -> bool:
+    """Say whether too few items moved for the bootstrap; `bounded` metrics have a range."""
     change = changes.change
-    fell, rose = np.count_nonzero(change < 0), np.count_nonzero(change > 0)
-    return intervals.is_small(len(change), int(fell), int(rose))
-
-
-def hardly_moved(changes: Changes) -> bool:
-    """Say whether so few items moved that their spread says nothing of others."""
-    return int(np.count_nonzero(changes.change)) < intervals.SMALL_FLIPS
+    fell, rose = int(np.count_nonzero(change < 0)), int(np.count_nonzero(change > 0))
+    if not bounded:
+        return fell + rose < intervals.SMALL_FLIPS
+    return intervals.is_small(len(change), fell, rose)
 
 
 def interval(

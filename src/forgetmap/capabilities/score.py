@@ -102,26 +102,21 @@ def score_responses(
     return _Run(loaded, answers, Path(out), judge, rejudge, step).run()
 
 
+@dataclass
 class _Run:
-    def __init__(
-        self,
-        manifest: Manifest,
-        responses: Responses,
-        out: Path,
-        judge: Judge | None,
-        rejudge: int,
-        step: Callable[[str, int, int], None],
-    ) -> None:
-        self.rejudge = rejudge
-        self.manifest = manifest
-        self.answers = responses.tasks
-        self.out = out
-        self.judge = judge
-        self.step = step
-        self.parts = out.with_name(out.name + ".parts")
-        self.result = Scored(responses.model, warnings=responses.warnings)
-        self.versions: dict[str, dict[str, int | str]] = {}
-        self.digests: dict[str, bytes] = {}
+    manifest: Manifest
+    responses: Responses
+    out: Path
+    judge: Judge | None
+    rejudge: int
+    step: Callable[[str, int, int], None]
+    versions: dict[str, dict[str, int | str]] = field(default_factory=dict)
+    digests: dict[str, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.answers = self.responses.tasks
+        self.parts = self.out.with_name(self.out.name + ".parts")
+        self.result = Scored(self.responses.model, warnings=self.responses.warnings)
 
     def run(self) -> Scored:
         jobs = self._jobs()

@@ -97,9 +97,16 @@ def joint_reverse_grad(
     The old mean feels a linear force back to its place, and two perturbations that exist only
     where the modes overlap (`drift_gate`).
     """
+    return _reverse(*_state(beta, old_mean, new_mean, alpha, delta))
+
+
+def _state(
+    beta: ArrayLike, old_mean: ArrayLike, new_mean: ArrayLike, alpha: ArrayLike, delta: ArrayLike
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """The checked arguments, both masses as logits."""
     weight, goal = share("beta", beta), share("alpha", alpha)
     old, new = finite("old_mean", old_mean), finite("new_mean", new_mean)
-    return _reverse(logit(weight), old, new, logit(goal), overlapping("delta", delta))
+    return logit(weight), old, new, logit(goal), overlapping("delta", delta)
 
 
 def _reverse(log_odds: Floats, old: Floats, new: Floats, goal: Floats, delta: Floats) -> Joint:
@@ -148,11 +155,8 @@ def joint_reverse_kl(
         >>> float(joint_reverse_kl(0.3, 0, 4, 0.3, 4))
         0.0
     """
-    weight, goal = share("beta", beta), logit(share("alpha", alpha))
-    old, new = finite("old_mean", old_mean), finite("new_mean", new_mean)
-    distance, log_odds = overlapping("delta", delta), logit(weight)
-    under_old = _under(old, log_odds, old, new, goal, distance)[0]
-    under_new = _under(new, log_odds, old, new, goal, distance)[0]
+    state, weight = _state(beta, old_mean, new_mean, alpha, delta), share("beta", beta)
+    under_old, under_new = (_under(mean, *state)[0] for mean in state[1:3])
     loss: Floats = np.maximum(weight * under_old + (1 - weight) * under_new, 0.0)
     return loss
 
@@ -161,9 +165,8 @@ def gates(
     beta: ArrayLike, old_mean: ArrayLike, new_mean: ArrayLike, alpha: ArrayLike, delta: ArrayLike
 ) -> Gates:
     """The two misassignments that let reverse KL move the old mean. [P mechanism, D formula]"""
-    old, new = finite("old_mean", old_mean), finite("new_mean", new_mean)
-    goal, distance = logit(share("alpha", alpha)), overlapping("delta", delta)
-    _, model, target = _under(old, logit(share("beta", beta)), old, new, goal, distance)
+    state = _state(beta, old_mean, new_mean, alpha, delta)
+    _, model, target = _under(state[1], *state)
     return Gates(target, model)
 
 
@@ -176,9 +179,10 @@ def drift_gate(
         >>> float(drift_gate(0.3, 0, 4, 0.3, 4))
         0.0
     """
-    target, model = gates(beta, old_mean, new_mean, alpha, delta)
-    old, new = finite("old_mean", old_mean), finite("new_mean", new_mean)
-    size: Floats = np.abs(target * overlapping("delta", delta) + model * (old - new))
+    state = _state(beta, old_mean, new_mean, alpha, delta)
+    _, old, new, _, distance = state
+    _, model, target = _under(old, *state)
+    size: Floats = np.abs(target * distance + model * (old - new))
     return size
 
 

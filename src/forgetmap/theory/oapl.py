@@ -1,8 +1,7 @@
 """OAPL (arXiv:2602.19362) and KL-regularised RL as two modes: tilts of the odds.
 
-A tilt of strength s multiplies the odds of the old mode by exp(-s). For KL-regularised RL with
-temperature tau and reward gap Delta (new less old) the strength is Delta / tau; OAPL tilts once for
-every refresh of its lagged policy.
+A tilt of strength s multiplies the odds of the old mode by exp(-s). For KL-regularised RL s is the
+reward gap (new less old) over the temperature; OAPL tilts once per refresh of its lagged policy.
 """
 
 from __future__ import annotations

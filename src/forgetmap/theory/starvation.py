@@ -1,7 +1,7 @@
 """Finite batches: when the old mode is not seen at all, and what replay with weights does about it.
 
-On-policy batches come from the model; with replay a share `replay` of them comes from the old mode,
-and every sample carries the importance weight model/behaviour, so that the objective is unchanged.
+With replay a share `replay` of a batch comes from the old mode, and every sample carries the
+importance weight model/behaviour, so that the objective is unchanged.
 """
 
 from __future__ import annotations

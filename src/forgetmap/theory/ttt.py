@@ -1,8 +1,7 @@
 """TTT-Discover (arXiv:2601.16175) as two modes: an entropic utility with a KL penalty.
 
-`log_gain` is eta x (reward of the new mode - reward of the old mode); the weight of a new sample
-over an old one is its exponential. `reference` is the old mass of the base model, `penalty` the
-strength of the KL term. Modes are separated unless a `delta` is asked for.
+`log_gain` is eta x (reward of the new mode - reward of the old mode), `reference` the old mass of
+the base model, `penalty` the strength of the KL term. Modes are separated unless `delta` is given.
 """
 
 from __future__ import annotations

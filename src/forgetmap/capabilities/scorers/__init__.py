@@ -7,19 +7,19 @@ A scorer is a module with::
     VERSION: int                 # raised whenever a value may change
     def score(items, responses) -> dict[str, list[Value]]: ...   # one value per item, in order
 
-Nothing is looked up, nothing random, no network. What a model wrote is text: only `code` runs it,
-in a sandbox. At most `text.LONGEST` characters of a response are looked at.
+Scorers are deterministic and need no network. Only `code` runs what a model wrote, in a sandbox. At
+most `text.LONGEST` characters of a response are looked at.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
 from forgetmap.answers.items import Item, Value
 from forgetmap.base.errors import InputError
+from forgetmap.base.words import nearest
 
 SCORERS: dict[str, str] = {
     name: f"{__name__}.{name}"
@@ -51,7 +51,5 @@ def load(name: str) -> Scorer:
         ('accuracy',)
     """
     if name not in SCORERS:
-        near = difflib.get_close_matches(name, SCORERS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(SCORERS)}"
-        raise InputError(f"no scorer is called {name!r:.60}; {hint}")
+        raise InputError(f"no scorer is called {name!r:.60}{nearest(name, SCORERS)}")
     return cast(Scorer, import_module(SCORERS[name]))

@@ -64,17 +64,13 @@ def extract(text: str) -> bool | None:
 
 def _leading(text: str) -> bool | None:
     """The word that the text begins with, unless it takes it back at once."""
-    found = _LEADING.match(fold(text[:200]))
-    return found[1] in _YES if found else None
+    word = _LEADING.match(fold(text[:200]))
+    return word[1] in _YES if word else None
 
 
 def _only(text: str) -> bool | None:
-    found = _said(text)
-    return found.pop() if len(found) == 1 else None
-
-
-def _said(text: str) -> set[bool]:
-    return {
+    said = {
         (match["word"] in _YES) is not bool(match["flipped"])
         for match in _SAID.finditer(fold(text))
     }
+    return said.pop() if len(said) == 1 else None

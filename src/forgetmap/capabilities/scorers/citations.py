@@ -30,12 +30,11 @@ _OTHER_FORMS = re.compile(
 def score(item: Item, text: str) -> Value | Sequence[Value]:
     """Compare the sources that each answer cites with the right ones.
 
-    `gold` lists the ids or titles that should be cited, or is an object with `citations` or, as
-    HotpotQA has it, `supporting_facts`. What may be cited at all is in `meta["sources"]`, in
-    `gold["context_titles"]`, or the passages of the context, by number. The form is given by
-    `meta["citation_format"]` with `id` in the place of the source: "[id]" by default, or "(id)",
-    "<cite>id</cite>". `format`: there are markers, all of that form. `out_of_context`: share of
-    what is cited that is no source of the item.
+    `gold` lists the ids or titles to cite, or is an object with `citations` or, as in HotpotQA,
+    `supporting_facts`. What may be cited is in `meta["sources"]`, in `gold["context_titles"]`, or
+    the passages of the context, by number. `meta["citation_format"]` gives the form, "[id]" by
+    default. `format`: there are markers, all of that form. `out_of_context`: share of what is cited
+    that is not a source of the item.
 
     Example:
         >>> item = Item("qa", "1", gold=["1", "3"], context=["...", "...", "..."])
@@ -72,7 +71,7 @@ def read_gold(gold: Any) -> set[str] | None:
     if gold is None or isinstance(gold, bool | float):
         return None
     listed = [gold] if isinstance(gold, str | int) else list(gold)
-    return {name for name in (_name(str(one)) for one in listed) if name}
+    return set(filter(None, (_name(str(source)) for source in listed)))
 
 
 def _name(text: str) -> str:
@@ -86,7 +85,7 @@ def _sources(item: Item) -> set[str]:
         listed = item.gold.get("context_titles")
     if listed is None and not isinstance(item.context, str):
         listed = range(1, len(item.context) + 1)
-    return {_name(str(one)) for one in listed or ()}
+    return {_name(str(source)) for source in listed or ()}
 
 
 def extract(text: str, form: str, sources: set[str]) -> tuple[set[str], bool]:
@@ -119,12 +118,12 @@ def _marker(form: str) -> re.Pattern[str]:
 def _split(marker: str, sources: set[str]) -> list[str]:
     """The sources of one marker; a known title that holds commas stays whole."""
     parts = _SEPARATOR.split(marker)
-    found, start = [], 0
+    names, start = [], 0
     while start < len(parts):
         for end in range(min(len(parts), start + _MOST_PARTS), start, -1):
             name = _name(" ".join(parts[start:end]))
             if name in sources or end == start + 1:
-                found.append(name)
+                names.append(name)
                 start = end
                 break
-    return [name for name in found if name]
+    return [name for name in names if name]

@@ -60,24 +60,22 @@ def _span(text: str, context: str) -> Value:
 
 def _quotes(text: str, context: str) -> Value:
     quotes = [match[1] or match[2] for match in _QUOTE.finditer(text)][:_MOST_QUOTES]
-    said = [found for found in map(normal, quotes) if found]
+    said = list(filter(None, map(normal, quotes)))
     if not said:
         return NO_ANSWER
-    return Value(
-        sum(_stands_in(quote, context) for quote in said) / len(said), answer=quotes[0][:200]
-    )
+    share = sum(_stands_in(quote, context) for quote in said) / len(said)
+    return Value(share, answer=quotes[0][:200])
 
 
 def _stands_in(quote: str, context: str) -> bool:
     if f" {quote} " in context:
         return True
-    return bool(
-        optional("rapidfuzz.fuzz").partial_ratio(quote, context, score_cutoff=_ALIKE) >= _ALIKE
-    )
+    likeness = optional("rapidfuzz.fuzz").partial_ratio(quote, context, score_cutoff=_ALIKE)
+    return bool(likeness >= _ALIKE)
 
 
 def _support(item: Item, text: str) -> Value:
-    supporting = [normal(str(one)).split() for one in item.meta.get("supporting") or ()]
+    supporting = [normal(str(sentence)).split() for sentence in item.meta.get("supporting") or ()]
     if not any(supporting):
         return NOT_ASKED
     said = set(normal(text).split())

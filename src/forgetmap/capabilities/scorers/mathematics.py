@@ -1,7 +1,7 @@
 """Mathematics: is the final expression equal to the right one, by math-verify.
 
-Computer algebra on what a model wrote can take for ever, so it runs in worker processes. Each has
-`CPU_SECONDS` of processor time per answer, then the kernel ends it and a new one takes its place.
+Computer algebra on what a model wrote can take forever, so worker processes do it. Each has
+`CPU_SECONDS` of processor time per answer; then the kernel ends it and a new one starts.
 """
 
 from __future__ import annotations
@@ -115,9 +115,8 @@ def _is_expression(line: str) -> bool:
 def verify(questions: Sequence[Sequence[str]], count: int | None = None) -> list[bool | None]:
     """Say of each (gold, candidate, ...) whether a candidate equals gold; None: no verdict.
 
-    Args:
-        questions: Expressions in LaTeX, boxed, or text that holds one.
-        count: Number of worker processes; by default as many as there are processors, at most 4.
+    They are expressions in LaTeX, boxed, or text that holds one. `count` worker processes do it; by
+    default as many as there are processors, at most 4.
     """
     optional("math_verify")
     workers = [_Worker() for _ in range(count or min(4, os.cpu_count() or 1))]
@@ -149,7 +148,11 @@ class _Worker:
     def ask(self, question: Sequence[str]) -> bool | None:
         if self._process is None:
             self._start()
-        self._write(json.dumps(question).encode() + b"\n")
+        assert self._process is not None
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(question).encode() + b"\n")
+            self._process.stdin.flush()
         answer = self._read_line()
         if not answer:
             self.stop()
@@ -167,13 +170,6 @@ class _Worker:
         if self._read_line() != b"ready\n":
             self.stop()
             raise InputError("mathematics: the worker process does not start; is memory short?")
-
-    def _write(self, line: bytes) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
 
     def _read_line(self) -> bytes:
         """The next line; nothing if the process has ended or takes too long."""

@@ -1,8 +1,7 @@
 """Numbers in any language: its separators, its digits, its words for "answer".
 
-Each language's decimal and thousands separators come from CLDR (babel). In languages other than
-English a number that is not the right one as its language writes it is also read the English way,
-since models mix the two.
+Separators come from CLDR (babel). A number that is not right as its language writes it is also read
+the English way, since models mix the two.
 """
 
 from __future__ import annotations

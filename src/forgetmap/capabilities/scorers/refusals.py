@@ -1,8 +1,8 @@
 """Refusals: does an answer do what was asked, decline, evade, or is it not clear.
 
-By the opening of the answer, where refusals stand, and by what follows it. Where both speak against
-each other the class is `uncertain`; such answers are for a judge or for people. The phrases are
-English, and for strong refusals also the commonest of some other languages; elsewhere use a judge.
+It looks at the opening of the answer and at what follows. Where they contradict each other, the
+class is `uncertain`. The phrases are English, and for strong refusals also the commonest of some
+other languages; elsewhere use a judge.
 """
 
 from __future__ import annotations

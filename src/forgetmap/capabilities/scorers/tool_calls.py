@@ -97,9 +97,6 @@ def _argument_f1(made: list[Call], wanted: list[Call], pairs: list[tuple[Call, C
     return 2 * sum(_shared(one, other) for one, other in pairs) / total
 
 
-# --- matching -------------------------------------------------------------------------------------
-
-
 def match(made: list[Call], wanted: list[Call], ordered: bool = False) -> list[tuple[Call, Call]]:
     """Pair calls of the same name so that as many arguments as possible agree.
 
@@ -162,9 +159,6 @@ def agree(value: Any, wanted: Any) -> bool:
     return value is None and wanted is None
 
 
-# --- reading calls --------------------------------------------------------------------------------
-
-
 def read_gold(gold: Any, tools: Sequence[Mapping[str, Any]] = ()) -> list[Call]:
     """The right calls: objects, Python calls, or nothing where none is right.
 
@@ -176,27 +170,25 @@ def read_gold(gold: Any, tools: Sequence[Mapping[str, Any]] = ()) -> list[Call]:
         raise ValueError("the item has no calls; write [] where none is right")
     if isinstance(gold, str):
         gold = [] if gold.strip().lower() in _NONE else [gold]
-    found: list[Call] = []
-    for one in [gold] if isinstance(gold, Mapping) else gold:
-        calls = list(_from_json(one)) if isinstance(one, Mapping) else extract(str(one), tools)
-        if not calls and str(one).strip().lower() not in _NONE:
-            raise ValueError(f"no call can be read from {one!r:.60}")
-        found += calls
-    return found
+    wanted: list[Call] = []
+    for call in [gold] if isinstance(gold, Mapping) else gold:
+        calls = list(_from_json(call)) if isinstance(call, Mapping) else extract(str(call), tools)
+        if not calls and str(call).strip().lower() not in _NONE:
+            raise ValueError(f"no call can be read from {call!r:.60}")
+        wanted += calls
+    return wanted
 
 
 def extract(text: str, tools: Sequence[Mapping[str, Any]] = ()) -> list[Call]:
     """All calls of an answer, of the first style that is found: tags, JSON, Python.
 
     Example:
-        >>> extract('<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>')
-        [Call(name='f', arguments={'x': 1})]
         >>> extract("I use `geo.find(city='Rome', n=2)`.")
         [Call(name='geo.find', arguments={'city': 'Rome', 'n': 2})]
         >>> extract("I will look (later).")
         []
     """
-    parameters = {name: order for tool in tools for name, order in [_parameters(tool)]}
+    parameters = dict(map(_parameters, tools))
     styles = (style(text, parameters) for style in (_tagged, _json_calls, _python_calls))
     return next(filter(None, styles), [])[:_MOST_CALLS]
 
@@ -327,16 +319,13 @@ def _parse(name: str, inside: str, parameters: Parameters) -> Call | None:
         return None
     given = {keyword.arg: _literal(keyword.value) for keyword in call.keywords if keyword.arg}
     by_position = bool(call.args) and not given and name not in parameters
-    if by_position and (parameters or not _are_literals(call.args)):
+    has_names = any(isinstance(argument, ast.Name | ast.Starred) for argument in call.args)
+    if by_position and (parameters or has_names):
         return None  # prose with brackets: Note(1), item(s)
     order = parameters.get(name, [])
     for number, argument in enumerate(call.args):
         given[order[number] if number < len(order) else str(number)] = _literal(argument)
     return Call(name, given)
-
-
-def _are_literals(nodes: list[ast.expr]) -> bool:
-    return all(not isinstance(node, ast.Name | ast.Starred) for node in nodes)
 
 
 def _literal(node: ast.expr) -> Any:

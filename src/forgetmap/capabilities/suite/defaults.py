@@ -171,7 +171,5 @@ def formatting(rng: random.Random, n: int) -> list[Item]:
     ]
 
 
-def _drawn(
-    rng: random.Random, n: int, first: tuple[str, ...], second: tuple[str, ...]
-) -> list[tuple[str, ...]]:
-    return combinations(n, rng.sample(first, len(first)), rng.sample(second, len(second)))
+def _drawn(rng: random.Random, n: int, *parts: tuple[str, ...]) -> list[tuple[str, ...]]:
+    return combinations(n, *(rng.sample(part, len(part)) for part in parts))

@@ -51,14 +51,12 @@ def needles(rng: random.Random, n: int) -> list[Item]:
     def draw(number: int) -> Item:
         kind, length, depth = plans[number]
         needle = _MAKERS[kind](rng)
-        haystack = _haystack(rng, length)
-        text = " ".join(_hide(rng, haystack, needle, depth))
-        numbers = ", ".join(needle.gold)
+        text = " ".join(_hide(rng, _haystack(rng, length), needle, depth))
         return draft(
             f"Read the text and answer the question at its end.\n\n{text}\n\n{needle.question} "
             "Reply with the number or numbers only.",
             needle.gold,
-            numbers,
+            ", ".join(needle.gold),
             meta={"kind": kind, "length": length, "depth": depth},
         )
 
@@ -129,17 +127,8 @@ def _tracking(rng: random.Random) -> Needle:
         f"The {keys[1]} has the same secret number as the {keys[0]}.",
         f"The {keys[2]} has the same secret number as the {keys[1]}.",
     ]
-    return Needle(
-        [_said(keys[0], number), *chain],
-        f"What is the secret number of the {keys[2]}?",
-        [number],
-        0,
-    )
+    question = f"What is the secret number of the {keys[2]}?"
+    return Needle([_said(keys[0], number), *chain], question, [number], 0)
 
 
-_MAKERS = {
-    "single": _single,
-    "many_keys": _many_keys,
-    "many_values": _many_values,
-    "tracking": _tracking,
-}
+_MAKERS = dict(zip(KINDS, (_single, _many_keys, _many_values, _tracking), strict=True))
