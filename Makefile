@@ -52,6 +52,7 @@ slow: setup $(VENV)/.spark  ## the tests that take minutes, and simulations and 
 models: $(VENV)/.models  ## the tests that run or train language models (torch, transformers, TRL, lm-eval), or need other extras
 	FORGETMAP_WHEELS=$(WHEELS) FORGETMAP_EVALS_WHEEL=$$(ls $(WHEELS)/evals-*.whl) \
 		$(BIN)/pytest -m '(model or extras) and not slow'
+	$(BIN)/pytest src/forgetmap/mitigate/train  # examples that need torch
 
 training: $(VENV)/.models $(VENV)/.mergekit  ## the tests that train models for minutes: do the remedies help?
 	FORGETMAP_WHEELS=$(WHEELS) FORGETMAP_MERGEKIT=$(CURDIR)/$(VENV)/mergekit/bin/python \
