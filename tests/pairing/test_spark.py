@@ -9,6 +9,7 @@ import pytest
 
 import forgetmap
 from forgetmap.base.errors import InputError
+from forgetmap.map.example import example_logs
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
 
@@ -95,7 +96,7 @@ def test_spark_gives_the_map_and_the_flips_of_duckdb(name, identity, tmp_path):
 
 
 def test_the_bundled_example_gives_the_same_map_on_spark(tmp_path):
-    logs = forgetmap.map.comparison.example_logs()
+    logs = example_logs()
     maps = [forgetmap.compare(*logs, engine=engine) for engine in ("duckdb", "spark")]
     assert maps[0] == maps[1]
 
