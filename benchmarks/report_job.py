@@ -170,11 +170,19 @@ def open_file(path: Path) -> list[Row]:
 
 
 def measure_server(folder: Path, items: int, result: ForgettingMap) -> list[Row]:
+    from forgetmap.map.comparison import Comparison
+    from forgetmap.map.flips import find_causes
     from forgetmap.map.items import write_items
 
     saved = folder / "saved"
     saved.mkdir()
-    writing, _ = timed(lambda: write_items(MadePairs(items), TASKS, saved / "items.parquet"))  # type: ignore[arg-type]
+    assert set(result.tasks) == set(TASKS)
+    pairs: Any = MadePairs(items)
+
+    def write() -> None:
+        write_items(Comparison(result, pairs, find_causes(pairs)), saved / "items.parquet")
+
+    writing, _ = timed(write)
     total = result.total.model_copy(update={"n": items})
     result.model_copy(update={"total": total}).write(saved / "map.json")
     label = f"server, {items:,} items"
