@@ -157,12 +157,14 @@ class Samples:
     def to_batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Stream the rows of the chosen model (of all, where none was chosen)."""
         names = list(columns or SCHEMA.names)
+        schema = pa.schema([SCHEMA.field(name) for name in names])
         wanted = [*names, "model"] if self.model is not None and "model" not in names else names
         for batch in self._stream(wanted):
             chosen = batch
             if self.model is not None:
                 chosen = batch.filter(pa.compute.equal(batch["model"], self.model))
-            yield chosen.select(names)
+            # As declared, whatever the file says of nulls: who trusts the schema must be right.
+            yield pa.RecordBatch.from_arrays(chosen.select(names).columns, schema=schema)
 
     def _stream(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if isinstance(self.data, pa.Table):
