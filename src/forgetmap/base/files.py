@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import fnmatch
 import os
 import shutil
@@ -210,3 +211,25 @@ def size_of(path: str | Path) -> int:
     path = Path(path)
     files = path.rglob("*") if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def same_content(one: Path, other: Path) -> bool:
+    """Whether two files or folders hold the same bytes under the same names.
+
+    Example:
+        >>> same_content(Path(__file__), Path(__file__))
+        True
+    """
+    if not (one.exists() and other.exists()):
+        return False
+    if one.resolve() == other.resolve():
+        return True
+    if one.is_dir() and other.is_dir():
+        ours, theirs = (
+            sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+            for folder in (one, other)
+        )
+        return ours == theirs and all(filecmp.cmp(one / n, other / n, shallow=False) for n in ours)
+    if one.is_dir() or other.is_dir():
+        return False
+    return filecmp.cmp(one, other, shallow=False)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -24,7 +25,13 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def parse_result(kind: type[AnyResult], name: str, newest: int, text: str | bytes) -> AnyResult:
+def parse_result(
+    kind: type[AnyResult],
+    name: str,
+    newest: int,
+    text: str | bytes,
+    upgrade: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> AnyResult:
     """Read a result back from its JSON; a newer contract than known is refused.
 
     Args:
@@ -32,6 +39,7 @@ def parse_result(kind: type[AnyResult], name: str, newest: int, text: str | byte
         name: What people call it.
         newest: The newest schema version that is known.
         text: The JSON.
+        upgrade: Turns the content of an older version into that of the newest.
 
     Example:
         >>> class Count(Frozen):
@@ -47,7 +55,11 @@ def parse_result(kind: type[AnyResult], name: str, newest: int, text: str | byte
                 f"the {name} has schema version {version}, this forgetmap knows up to "
                 f"{newest}; upgrade forgetmap to read it"
             )
+        if isinstance(version, int) and version < newest:
+            content = upgrade(content)
         return kind.model_validate(content)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"not a forgetmap {name}: it lacks {error}") from error
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"not a forgetmap {name}: not JSON ({error})") from error
     except ValidationError as error:

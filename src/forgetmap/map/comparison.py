@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 import numpy as np
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.files import same_content
 from forgetmap.base.words import some
 from forgetmap.map import published
 from forgetmap.map.causes import count_causes
 from forgetmap.map.cells import CellTable, Plan
+from forgetmap.map.estimates import Floors, noise_floors
 from forgetmap.map.flips import changed_items, find_causes
 from forgetmap.map.result import Cell, ComparedModel, ForgettingMap, MapSettings
 from forgetmap.map.task_maps import TaskMap
@@ -64,6 +66,10 @@ class CompareOptions(TypedDict, total=False):
     engine: str
     columns: Mapping[str, str] | None
     compat: str | None
+    new: Iterable[str]
+    deterministic: bool
+    noise_before: str | Path | Samples | None
+    noise_after: str | Path | Samples | None
     draws: int
     seed: int
     tick: Callable[[int], None] | None
@@ -84,6 +90,10 @@ def compare_logs(
     columns: Mapping[str, str] | None = None,
     compat: str | None = None,
     causes: bool = False,
+    new: Iterable[str] = (),
+    deterministic: bool = False,
+    noise_before: str | Path | Samples | None = None,
+    noise_after: str | Path | Samples | None = None,
     draws: int = DRAWS,
     seed: int = 0,
     tick: Callable[[int], None] | None = None,
@@ -104,7 +114,11 @@ def compare_logs(
         columns: For plain tables, what forgetmap needs -> the column's name.
         compat: `post-forget` adds the table of the published pipeline.
         causes: Say why items were lost, in every cell; reads the text of the logs.
-        draws: Bootstrap draws.
+        new: Tasks that the training was meant to teach; they are reported apart.
+        deterministic: You vouch that a run has no noise: the same model answers the same again.
+        noise_before: A second run of the model before, which measures its noise.
+        noise_after: The same for the model after.
+        draws: Draws of the test for clusters.
         seed: Seed of the draws.
         tick: Called with the number of bytes just read.
 
@@ -114,11 +128,18 @@ def compare_logs(
         ...     return Samples.from_rows({"item": content_hash(str(i)), "score": s}
         ...                              for i, s in enumerate(scores))
         >>> total = compare_logs(log(1, 1, 1, 0), log(1, 0, 1, 1)).map.total
-        >>> total.forgetting.raw.value, total.backward_transfer.raw.value
+        >>> total.raw.lost.value, total.raw.gained.value
         (0.25, 0.25)
     """
     check_threshold(threshold)
-    plan = Plan(margin=margin, draws=draws, seed=seed)
+    plan = Plan(
+        margin=margin,
+        draws=draws,
+        seed=seed,
+        new=frozenset(new),
+        deterministic=deterministic,
+        same=before_model == after_model and _is_one_log(before, after),
+    )
     plan.check()
     _check_choices(identity, engine, compat)
     check_columns(columns or {})
@@ -131,12 +152,15 @@ def compare_logs(
     sources = ((before, before_model, "before"), (after, after_model, "after"))
     run = _pair_in_lake if engine == "spark" else _pair_here
     sides, pairs = run(sources, how, metric=metric, threshold=threshold, identity=identity)
+    floors = _noise_floors(
+        sides, (noise_before, noise_after), how, metric=pairs.metrics, threshold=threshold
+    )
     if categories:
         pairs = with_task_map(pairs, categories)
     result = build_map(
         pairs,
         {task: categories.category(task) for task in pairs.patterns.tasks} if categories else {},
-        plan,
+        replace(plan, floors=floors),
         sides=sides,
         threshold=threshold,
         task_map=categories.name if categories else None,
@@ -175,7 +199,8 @@ def build_map(
             margin=plan.margin,
             seed=plan.seed,
             draws=plan.draws,
-            headline=total.headline,
+            new=sorted(plan.new),
+            deterministic=plan.deterministic,
             task_map=task_map,
         ),
         coverage=pairs.coverage,
@@ -185,9 +210,12 @@ def build_map(
             *(f"after: {text}" for text in sides[1].meta.warnings),
             *pairs.warnings,
             *_conflict_warning(pairs),
+            *_plan_notes(plan),
             *suspicions(sides[0], sides[1], flipped=_has_flipped(total)),
         ],
         total=total,
+        old=(table.old() or total) if plan.new else total,
+        new=table.new(),
         macro=table.macro(),
         categories=table.category_cells(),
         tasks=table.tasks(),
@@ -196,7 +224,38 @@ def build_map(
 
 
 def _has_flipped(total: Cell) -> bool:
-    return total.forgetting.raw.value > 0 or total.backward_transfer.raw.value > 0
+    return total.raw.lost.value > 0 or total.raw.gained.value > 0
+
+
+def _is_one_log(before: str | Path | Samples, after: str | Path | Samples) -> bool:
+    """Whether the two logs are one and the same, or copies."""
+    if isinstance(before, Samples) or isinstance(after, Samples):
+        return before is after
+    return same_content(Path(before), Path(after))
+
+
+def _noise_floors(
+    sides: list[Samples],
+    noise: tuple[str | Path | Samples | None, str | Path | Samples | None],
+    how: ReadOptions,
+    **options: Any,
+) -> Floors | None:
+    """Pair each model with its own second run; None where there is none."""
+    paired = [
+        None
+        if second is None
+        else pair(side, _only(read_all([second], how)[0], None, f"noise-{name}"), **options)
+        for side, second, name in zip(sides, noise, ("before", "after"), strict=True)
+    ]
+    before, after = (None if pairs is None else pairs.patterns for pairs in paired)
+    return None if before is None and after is None else noise_floors(before, after)
+
+
+def _plan_notes(plan: Plan) -> list[str]:
+    """What a reader must know of how the map was made."""
+    if plan.same:
+        return ["the two logs are one and the same: nothing can have been lost or gained"]
+    return []
 
 
 def check_threshold(threshold: float) -> None:

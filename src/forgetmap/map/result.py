@@ -12,49 +12,45 @@ from forgetmap.base.files import write_text
 from forgetmap.base.model import Frozen, parse_result
 from forgetmap.base.version import __version__
 from forgetmap.base.words import percent
+from forgetmap.map.old_maps import upgrade
 from forgetmap.samples.comparability import Confound, Coverage
-from forgetmap.stats.estimate import Estimate, interval
+from forgetmap.stats.estimate import Estimate, Range, range_words
 
-MAP_SCHEMA_VERSION = 1
+MAP_SCHEMA_VERSION = 2
 
-Headline = Literal["excess", "soft", "raw"]
-Net = Literal["worse", "better", "equivalent", "undecided"]
-Forgetting = Literal["forgot", "kept", "undecided"]
-Interval = Literal["bootstrap", "cluster bootstrap", "bayes"]
-ESTIMATORS = ("raw", "paper", "latent", "excess", "soft")
-HEADLINE_MEANING: dict[Headline, str] = {
-    "excess": "flips beyond both models' own sampling noise, measured from repeats",
-    "soft": "flips beyond chance if the model sampled among the options, from their probabilities",
-    "raw": "share of items that flipped; sampling noise and lucky guesses are still in it",
+Net = Literal["worse", "better", "equal", "undecided"]
+Forgetting = Literal["lost", "held", "undecided"]
+FORGETTING_WORDS: dict[Forgetting, str] = {
+    "lost": "lost",
+    "held": "held",
+    "undecided": "can't tell",
+}
+NET_WORDS: dict[Net, str] = {
+    "worse": "worse",
+    "better": "better",
+    "equal": "equal",
+    "undecided": "can't tell",
 }
 
 
-class Transition(Frozen):
-    """One direction of change, forgetting or backward transfer, in every estimator."""
+class Both(Frozen):
+    """One estimator, in both directions."""
 
-    raw: Estimate
-    paper: Estimate | None
-    latent: Estimate | None
-    excess: Estimate | None
-    soft: Estimate | None
-    ceiling: float | None
-    guessing_bounds: tuple[float, float] | None
-
-    def get(self, name: str) -> Estimate | None:
-        """The estimator of that name, None where it is not defined for the cell."""
-        estimate: Estimate | None = getattr(self, name)
-        return estimate
+    lost: Estimate
+    gained: Estimate
 
 
 class Verdict(Frozen):
-    """Two verdicts, since a loss does not average out with a gain."""
+    """Two verdicts, since a gain does not make up for a loss."""
 
     net: Net
     forgetting: Forgetting
+    would_decide: str | None = None
+    """What would decide on forgetting, where nothing can be told yet."""
 
 
 class Influence(Frozen):
-    """The task whose absence would change the headline forgetting most."""
+    """The task whose absence would change the loss most."""
 
     task: str
     change: float
@@ -80,18 +76,21 @@ class Cell(Frozen):
     accuracy_after: float
     change: Estimate
     """Accuracy after minus before."""
-    forgetting: Transition
-    backward_transfer: Transition
+    lost: Range
+    gained: Range
+    raw: Both
+    """Items that flipped, with the noise of the runs still in it."""
+    paper: Both | None
+    """As Harmon et al. correct it for chance; None without options."""
+    like_these: Both | None = None
+    """For groups: the same if the tasks are a sample of tasks like these."""
     noise_floor: float | None
-    persistence: float | None = None
-    """Share of guesses that persist between runs of one model (rho), where repeats exist."""
+    """How often a model flips an item 1->0 between two of its own runs; None if not measured."""
     k: dict[str, int] | None
     p_value: float
     p_adjusted: float
     mde: float
     verdict: Verdict
-    headline: Headline = "raw"
-    interval: Interval = "bootstrap"
     causes: dict[str, int] | None = None
     """Items right less often than before, by cause; None where the text was not read."""
     without: dict[str, Estimate] | None = None
@@ -99,16 +98,6 @@ class Cell(Frozen):
     churn: int | None = None
     """Items wrong on both sides that got another wrong answer; None where answers are not known."""
     influence: Influence | None = None
-
-    @property
-    def forgot(self) -> Estimate:
-        """Forgetting by the headline estimator."""
-        return self.forgetting.get(self.headline) or self.forgetting.raw
-
-    @property
-    def gained(self) -> Estimate:
-        """Backward transfer by the headline estimator."""
-        return self.backward_transfer.get(self.headline) or self.backward_transfer.raw
 
 
 class ComparedModel(Frozen):
@@ -126,7 +115,9 @@ class MapSettings(Frozen):
     threshold: float
     margin: float
     seed: int
-    headline: Headline
+    new: list[str] = Field(default_factory=list)
+    """Tasks that the training was meant to teach; `old` leaves them out."""
+    deterministic: bool = False
     draws: int = 10_000
     task_map: str | None = None
 
@@ -169,6 +160,10 @@ class ForgettingMap(Frozen):
     confounds: list[Confound]
     warnings: list[str] = Field(default_factory=list)
     total: Cell
+    old: Cell
+    """All but the new tasks; the total where none is new. The headline and the gates look here."""
+    new: Cell | None = None
+    """The new tasks together."""
     macro: Cell
     categories: dict[str, Cell]
     tasks: dict[str, Cell]
@@ -182,27 +177,30 @@ class ForgettingMap(Frozen):
     @classmethod
     def from_json(cls, text: str | bytes) -> ForgettingMap:
         """Read a map back; a newer contract than known is refused."""
-        return parse_result(cls, "map", MAP_SCHEMA_VERSION, text)
+        return parse_result(cls, "map", MAP_SCHEMA_VERSION, text, upgrade)
 
     def write(self, path: str | Path) -> None:
         """Write the JSON, atomically."""
         write_text(path, self.to_json() + "\n")
 
     def headline(self) -> str:
-        """The answer in one sentence, with its interval, noise floor and verdicts."""
-        cell = self.total
-        forgot, gained = cell.forgot, cell.gained
-        beyond = ""
-        if cell.headline == "excess" and cell.noise_floor is not None:
-            beyond = f" beyond noise {percent(cell.noise_floor)}"
-        raw = ""
-        if cell.headline != "raw":
-            raw = f" ({cell.headline}; raw {percent(cell.forgetting.raw.value)})"
-        return (
-            f"forgot {interval(forgot, ' %')}{beyond}{raw}; gained {interval(gained, ' %')}; "
+        """The answer in one sentence or two, with its interval and verdicts."""
+        cell = self.old
+        items = "old items" if self.new else "items"
+        known = ""
+        if cell.lost.of_known is not None:
+            known = f", {percent(cell.lost.of_known.value)} of what it knew"
+        told = (
+            f"lost {range_words(cell.lost)} of {cell.n:,} {items}{known}; "
+            f"gained {range_words(cell.gained)}; "
             f"accuracy {percent(cell.accuracy_before)} -> {percent(cell.accuracy_after)}; "
-            f"verdict: {cell.verdict.forgetting}, net {cell.verdict.net}"
+            f"verdict: {FORGETTING_WORDS[cell.verdict.forgetting]}, "
+            f"net {NET_WORDS[cell.verdict.net]}"
         )
+        if self.new:
+            before, after = self.new.accuracy_before, self.new.accuracy_after
+            told += f". New skill: {percent(before)} -> {percent(after)}"
+        return told
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from scipy import special
 
 from forgetmap.base.model import Frozen
@@ -16,6 +18,51 @@ class Estimate(Frozen):
     high: float
 
 
+Basis = Literal["probabilities", "repeats", "noise_run", "single_run", "deterministic", "mixed"]
+"""Where the chances of being right come from."""
+BASIS_MEANING: dict[Basis, str] = {
+    "probabilities": "from the probabilities of the options",
+    "repeats": "from repeated runs of both models",
+    "noise_run": "from one run each and a second run that measures the noise",
+    "single_run": "from one run each; the noise of the runs was not measured",
+    "deterministic": "from one run each, which you said is without noise",
+    "mixed": "each task by the best that its log allows",
+}
+
+
+class Range(Frozen):
+    """A share of items that was lost or gained: between its two ends, with a 95 % interval.
+
+    The low end is what is sure; the high end is what could have been lost at most. Where the log
+    has option probabilities the high end is the exact loss, and the low end leaves out what
+    reshuffled guessing could explain.
+    """
+
+    low_end: float
+    high_end: float
+    low: float
+    high: float
+    """The interval, over both ends."""
+    of_known: Estimate | None
+    """The same as a share of what was known."""
+    basis: Basis
+
+    @property
+    def exact(self) -> bool:
+        """Whether the chances of every item are known, so that the high end is the loss itself."""
+        return self.basis in ("probabilities", "deterministic")
+
+    @property
+    def value(self) -> float:
+        """The one number to show: the loss where it is exact, else what is sure."""
+        return self.high_end if self.exact else self.low_end
+
+    @property
+    def estimate(self) -> Estimate:
+        """The one number with the whole interval."""
+        return Estimate(value=self.value, low=self.low, high=self.high)
+
+
 def interval(estimate: Estimate, unit: str = "") -> str:
     """A share in percent, with its interval.
 
@@ -27,6 +74,24 @@ def interval(estimate: Estimate, unit: str = "") -> str:
         percent(share).removesuffix(" %") for share in (estimate.value, estimate.low, estimate.high)
     )
     return f"{value}{unit} ({low} to {high})"
+
+
+def range_words(range_: Range) -> str:
+    """A range in percent: one number where it is exact, else its two ends, and the interval.
+
+    Example:
+        >>> exact = Range(low_end=0.1, high_end=0.1, low=0.08, high=0.12, of_known=None,
+        ...               basis="probabilities")
+        >>> range_words(exact)
+        '10.0 % (8.0 to 12.0)'
+        >>> range_words(exact.model_copy(update={"basis": "single_run", "low_end": 0.0}))
+        'between 0.0 % and 10.0 % (8.0 to 12.0)'
+    """
+    if range_.exact or percent(range_.low_end) == percent(range_.high_end):
+        return interval(range_.estimate, " %")
+    low, high = (percent(limit).removesuffix(" %") for limit in (range_.low, range_.high))
+    ends = f"between {percent(range_.low_end)} and {percent(range_.high_end)}"
+    return f"{ends} ({low} to {high})"
 
 
 def share(count: float, n: int) -> Estimate:

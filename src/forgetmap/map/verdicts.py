@@ -1,0 +1,38 @@
+"""What would decide on forgetting where nothing can be told yet."""
+
+from __future__ import annotations
+
+import math
+
+from forgetmap.map.result import Cell
+
+
+def would_decide(cell: Cell, margin: float) -> str:
+    """The one thing that would help most where the verdict is open."""
+    lost = cell.lost
+    if lost.low_end <= margin <= lost.high_end and not lost.exact:
+        return _MORE_KNOWN[lost.basis]
+    if lost.low_end <= margin <= lost.high_end and lost.high_end - lost.low_end > margin / 2:
+        return "more options per item would: guessing among few hides what is known"
+    near = min((lost.low_end, lost.high_end), key=lambda end: abs(end - margin))
+    limit = lost.low if near > margin else lost.high
+    width, gap = abs(limit - near), abs(near - margin)
+    if gap < margin / 20:
+        return "nothing would: the loss is about as large as the margin"
+    more = cell.n * ((width / gap) ** 2 - 1)
+    rounded = _round_up(max(more, 1.0))
+    return f"about {rounded:,} more items would"
+
+
+_MORE_KNOWN = {
+    "single_run": "3 repeats of both models would, or option probabilities",
+    "noise_run": "3 repeats of both models would, or option probabilities",
+    "repeats": "more repeats of both models would, or option probabilities",
+    "mixed": "repeats or option probabilities for all tasks would",
+}
+
+
+def _round_up(count: float) -> int:
+    """Two digits are enough."""
+    scale = 10 ** max(int(math.log10(count)) - 1, 0)
+    return int(math.ceil(count / scale) * scale)
