@@ -386,6 +386,8 @@ FULL = {
     "status": "ok",
     "k": 2**31 - 1,
     "gold_probability": 5e-324,
+    "option_probabilities": [0.0, 0.25, 0.75],
+    "right_option": 0,
     "prompt_hash": 0,
     "cluster": "",
     "source": "a.jsonl:1",

@@ -113,6 +113,11 @@ def test_a_run_can_be_shown_and_compared(tiny, other, tmp_path):
     pick = next(row for row in rows if row["metric"] == "acc")
     assert pick["k"] == 4
     assert 0 < pick["gold_probability"] < 1
+    assert sum(pick["option_probabilities"]) == pytest.approx(1)
+    right = pick["option_probabilities"][pick["right_option"]]
+    assert right == pytest.approx(pick["gold_probability"])
+    normed = [row["option_probabilities"] for row in rows if row["metric"] == "acc_norm"]
+    assert normed == [None] * 60
     assert pick["answer"] in WORDS
     assert evaluation.sniff(tmp_path / "a")
     assert len(evaluation.read(tmp_path / "a", ReadOptions())) == len(rows)

@@ -205,7 +205,10 @@ def test_options_are_scored_by_what_the_server_echoes(serve, tmp_path):
     long, short = -(11.0 + 9.0 + 4.0), -2.0
     from math import exp
 
-    assert row["gold_probability"] == pytest.approx(exp(short) / (exp(long) + exp(short)))
+    chances = [exp(value) / (exp(long) + exp(short)) for value in (long, short)]
+    assert row["gold_probability"] == pytest.approx(chances[1])
+    assert row["option_probabilities"] == pytest.approx(chances)
+    assert row["right_option"] == 1
 
 
 def test_a_server_that_tells_no_likelihoods_says_what_to_do(serve, tmp_path):

@@ -74,7 +74,7 @@ def test_a_score_of_a_harness_that_is_text_is_refused_by_its_line(work: Workplac
     refused_by_every_command(work, "run", (f"samples_sums_{STAMP}.jsonl:2:", "abc", "acc"))
 
 
-@pytest.mark.parametrize("field", ["k", "gold_probability"])
+@pytest.mark.parametrize("field", ["k", "gold_probability", "option_probabilities"])
 def test_another_number_that_is_text_is_refused_by_row_and_name(
     work: Workplace, field: str
 ) -> None:

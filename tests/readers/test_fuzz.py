@@ -119,6 +119,7 @@ def test_results_files_with_any_values(results: Any) -> None:
 TABLE_COLUMNS = [
     *("question", "choices", "id", "task", "score", "target", "answer", "response", "repeat"),
     *("k", "model", "cluster", "metric", "gold_probability"),
+    *("option_probabilities", "right_option"),
 ]
 ROWS = st.lists(
     st.fixed_dictionaries(

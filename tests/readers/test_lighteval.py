@@ -58,7 +58,21 @@ def test_options_and_their_probabilities():
                 values = source["model_response"]["logprobs"]
                 gold = source["doc"]["gold_index"]
             weights = [math.exp(value) for value in values]
-            assert row["gold_probability"] == pytest.approx(weights[gold] / sum(weights))
+            chances = [weight / sum(weights) for weight in weights]
+            assert row["gold_probability"] == pytest.approx(chances[gold])
+            assert row["option_probabilities"] == pytest.approx(chances, rel=1e-6)
+            assert row["right_option"] == gold
+
+
+def test_option_probabilities_of_one_item_by_hand():
+    """The log says -0.0102, -8.437, -8.151, -6.743; the last is right."""
+    row = rows(LOGS / "0.13.0/before/greedy", task="fm_capitals", metric="acc")[0]
+    assert row["option_probabilities"] == pytest.approx(
+        [0.998301, 0.000219, 0.000291, 0.00119], abs=1e-6
+    )
+    assert row["right_option"] == 3
+    letters = rows(LOGS / "0.13.0/before/greedy", task="fm_letters")
+    assert {row["option_probabilities"] for row in letters} == {None}
 
 
 def test_the_flat_layout_stores_no_options_for_generated_answers():

@@ -73,11 +73,65 @@ def test_gold_probability_is_the_softmax_of_the_stored_likelihoods():
         values = [float(value) for value, _ in line["filtered_resps"]]
         weights = [math.exp(value) for value in values]
         row = by_ref[str(line["doc_id"])]
-        assert row["gold_probability"] == pytest.approx(weights[int(line["target"])] / sum(weights))
+        chances = [weight / sum(weights) for weight in weights]
+        assert row["gold_probability"] == pytest.approx(chances[int(line["target"])])
+        assert row["option_probabilities"] == pytest.approx(chances, rel=1e-6)
+        assert row["right_option"] == int(line["target"])
         options = [request["arg_1"].strip() for request in line["arguments"].values()]
         assert row["answer"] == options[values.index(max(values))]
     normed = rows(LOGS / "0.4.13/before", task="fm_capitals", metric="acc_norm")
-    assert {row["gold_probability"] for row in normed} == {None}
+    for name in ("gold_probability", "option_probabilities", "right_option"):
+        assert {row[name] for row in normed} == {None}
+
+
+def test_option_probabilities_of_one_item_by_hand():
+    """The log says -7.857, -0.0335, -5.465, -10.138."""
+    (row,) = [
+        row
+        for row in rows(LOGS / "0.4.13/before", task="fm_capitals", metric="acc")
+        if row["item_ref"] == "0"
+    ]
+    assert row["option_probabilities"] == pytest.approx(
+        [0.000398, 0.995206, 0.004355, 0.000041], abs=1e-6
+    )
+
+
+def _scored(tmp_path, resps, target="1", choices=("a", "b", "c")):
+    record = {
+        "doc_id": 0,
+        "doc": {"question": "q", "choices": list(choices)},
+        "target": target,
+        "arguments": {},
+        "resps": [],
+        "filtered_resps": [[str(value), "False"] for value in resps],
+        "filter": "none",
+        "metrics": ["acc"],
+        "acc": 1.0,
+    }
+    path = tmp_path / "samples_t_2025-01-01T00-00-00.jsonl"
+    path.write_text(json.dumps(record) + "\n")
+    (row,) = rows(tmp_path)
+    return row
+
+
+def test_several_right_options_have_no_right_option(tmp_path):
+    row = _scored(tmp_path, [math.log(0.2), math.log(0.3), math.log(0.5)], target="[0, 2]")
+    assert row["option_probabilities"] == pytest.approx([0.2, 0.3, 0.5])
+    assert (row["right_option"], row["gold_probability"]) == (None, None)
+
+
+def test_mutual_information_leaves_the_options_with_the_question(tmp_path):
+    """The second half are the options without the question; they are not options of their own."""
+    values = [math.log(0.1), math.log(0.3), math.log(0.1), -9.0, -0.1, -2.0]
+    row = _scored(tmp_path, values)
+    assert row["k"] == 3
+    assert row["option_probabilities"] == pytest.approx([0.2, 0.6, 0.2])
+    assert row["gold_probability"] == pytest.approx(0.6)
+
+
+def test_likelihoods_that_are_not_finite_give_no_probabilities(tmp_path):
+    row = _scored(tmp_path, [-1.0, -math.inf, -2.0])
+    assert (row["option_probabilities"], row["right_option"]) == (None, None)
 
 
 def test_a_degree_is_no_pick_among_options():

@@ -64,6 +64,11 @@ def assert_valid(samples: Samples, text: bool = True) -> None:
         assert row["k"] is None or row["k"] > 1, row
         probability = row["gold_probability"]
         assert probability is None or 0 <= probability <= 1, row
+        options, right = row["option_probabilities"], row["right_option"]
+        if options is not None:
+            assert min(options) >= 0, row
+            assert sum(options) == pytest.approx(1, abs=1e-3), row
+            assert right is None or 0 <= right < len(options), row
         assert row["item"] is not None or row["item_ref"] is not None, row
         assert row["repeat"] >= 0, row
         assert None not in (row["model"], row["task"], row["metric"]), row

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from forgetmap.evaluate.questions import UNSCORED, Question, Suite, Task
 from forgetmap.map.task_maps import UNMAPPED
 from forgetmap.readers.captrack import ANSWER
 from forgetmap.samples.identity import content_hash, wording_hash
+from forgetmap.samples.options import softmax
 from forgetmap.samples.table import Meta, Samples
 
 SAMPLES = "samples.parquet"
@@ -80,21 +80,22 @@ def rows(
 def _pick_rows(
     row: dict[str, Any], question: Question, likelihoods: Sequence[float]
 ) -> Iterator[dict[str, Any]]:
-    if not all(map(math.isfinite, likelihoods)):
+    options = softmax(likelihoods)
+    if options is None:
         yield from ({**row, "metric": metric, "status": "error"} for metric in ("acc", "acc_norm"))
         return
-    top = max(likelihoods)
-    weights = [math.exp(value - top) for value in likelihoods]
     by_length = [
         value / max(len(choice), 1)
         for value, choice in zip(likelihoods, question.choices, strict=True)
     ]
     for metric, values in (("acc", likelihoods), ("acc_norm", by_length)):
         picked = max(range(len(values)), key=values.__getitem__)
-        picked_row = {"metric": metric, "score": float(picked == question.gold)}
+        picked_row: dict[str, Any] = {"metric": metric, "score": float(picked == question.gold)}
         picked_row["answer"] = question.choices[picked]
         if metric == "acc":  # the chance of a plain pick
-            picked_row["gold_probability"] = weights[question.gold] / sum(weights)
+            picked_row["gold_probability"] = options[question.gold]
+            picked_row["option_probabilities"] = options
+            picked_row["right_option"] = question.gold
         yield {**row, **picked_row}
 
 

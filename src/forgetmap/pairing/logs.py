@@ -34,6 +34,8 @@ CLUSTER_BUCKETS = 200
 SHOWN_ITEM = "coalesce(printf('%016x', {0}.item), {0}.item_ref)"
 """SQL for an item as people can find it again: its content hash, or the harness's id."""
 _CARRIED = ("item", "item_ref", "repeat", "status", "k", "prompt_hash", "cluster")
+_LATER_TYPES = {"option_probabilities": "FLOAT[]", "right_option": "INT"}
+"""Types of the columns that older files lack."""
 _TEXTS = ("prompt", "target", "answer", "response")
 
 
@@ -126,7 +128,8 @@ class Logs:
             self.connection.register(f"{side}_data", samples.data)
             source = f"{side}_data"
         of_model = "" if samples.model is None else f"WHERE model = {quoted(samples.model)}"
-        self._define(f"{side}_rows", f"SELECT * FROM {source} {of_model}")
+        later = [f", NULL::{_LATER_TYPES[name]} AS {name}" for name in samples.missing_columns]
+        self._define(f"{side}_rows", f"SELECT *{''.join(later)} FROM {source} {of_model}")
 
     def _take_stock(self, side: str) -> dict[tuple[str, str], Stock]:
         samples = self.samples[side]

@@ -51,7 +51,7 @@ class Lake(Samples):
         self.address = address
         self.spark = session()
         try:
-            self.frame = self.spark.read.parquet(address)
+            self.frame = _read(self.spark, address)
             files = self.frame.inputFiles()
         except Exception as error:  # what Java throws has no common class
             raise InputError(
@@ -88,6 +88,16 @@ class Lake(Samples):
         return None
 
 
+def _read(spark: Any, address: str) -> Any:
+    """The rows of some Parquet files; columns that older files lack are null."""
+    from pyspark.sql.functions import lit
+
+    frame = spark.read.parquet(address)
+    later = {"option_probabilities": "array<float>", "right_option": "int"}
+    missing = {name: lit(None).cast(kind) for name, kind in later.items()}
+    return frame.withColumns({n: c for n, c in missing.items() if n not in frame.columns})
+
+
 def pair(
     before: Lake,
     after: Lake,
@@ -113,7 +123,7 @@ class _SparkPair(LogPair):
 
     def _add_source(self, side: str, samples: Samples) -> None:
         assert isinstance(samples, Lake)
-        frame = self.spark.read.parquet(samples.address)
+        frame = _read(self.spark, samples.address)
         if samples.model is not None:
             frame = frame.where(frame.model == samples.model)
         frame.createOrReplaceTempView(f"{side}_rows")
@@ -177,7 +187,7 @@ def _read_meta(files: list[str]) -> Meta:
             break
         if raw is None:
             raise InputError(f"{address}: is not a forgetmap Samples file; convert the log first")
-        meta = parse_meta(address, raw)
+        meta, _ = parse_meta(address, raw)
         if number == 0:
             merged = meta
         merged.settings |= meta.settings

@@ -24,8 +24,15 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files, head, replacing
 from forgetmap.base.json import first_record, parse_json, read_json
 from forgetmap.base.values import file_name, number, optional_text
-from forgetmap.readers.framework import ReadOptions, json_lines, malformed, note_settings
+from forgetmap.readers.framework import (
+    ReadOptions,
+    json_lines,
+    malformed,
+    note_settings,
+    stored_options,
+)
 from forgetmap.samples.identity import content_hash
+from forgetmap.samples.options import OPTION_COLUMNS
 from forgetmap.samples.table import STATUSES, THRESHOLD, Meta, Samples
 
 SCHEMA_VERSION = "0.3.0"
@@ -35,7 +42,10 @@ _ENDING = "_samples.jsonl"
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.json", re.IGNORECASE)
 _RUN_STEP = 1_000_000
 """Repeats within one file are numbered below it, files of the same task in multiples of it."""
-_KEPT = ("run", "repeat", "metric", "status", "k", "gold_probability", "cluster")
+_KEPT = (
+    *("run", "repeat", "metric", "status", "k", "cluster"),
+    *("gold_probability", *OPTION_COLUMNS),
+)
 
 
 def sniff(path: Path) -> bool:
@@ -304,6 +314,7 @@ def _options(given: dict[str, Any]) -> int | None:
 def _carried(stored: dict[str, Any]) -> dict[str, Any]:
     """What `write` kept, checked as any other input."""
     row: dict[str, Any] = {name: stored.get(name) for name in _KEPT}
+    row |= stored_options(*(row[name] for name in OPTION_COLUMNS))
     row["item"] = int(stored["item"], 16) if stored.get("item") else None
     row["prompt_hash"] = int(stored["prompt_hash"], 16) if stored.get("prompt_hash") else None
     whole = isinstance(row["repeat"], int) and 0 <= row["repeat"] < 2**31

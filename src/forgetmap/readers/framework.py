@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import lines
 from forgetmap.base.json import parse_json, read_json
-from forgetmap.base.values import file_name
+from forgetmap.base.values import file_name, number
 from forgetmap.base.words import brief
 from forgetmap.samples.table import Meta, Samples
 
@@ -113,7 +112,7 @@ def json_lines(
     """
     broken: tuple[int, Exception] | None = None
     good = 0
-    for number, raw in lines(path):
+    for place, raw in lines(path):
         how.tick(len(raw))
         line = raw.strip()
         if not line:
@@ -123,12 +122,12 @@ def json_lines(
         try:
             record = parse_json(line)
         except ValueError as error:
-            broken = number, error
+            broken = place, error
             continue
         if not isinstance(record, dict):
-            raise InputError(f"{path}:{number}: a JSON object was expected, one per line")
+            raise InputError(f"{path}:{place}: a JSON object was expected, one per line")
         good += 1
-        yield number, record
+        yield place, record
     else:
         if broken and good and _is_cut_off(broken[1]):
             warnings.append(
@@ -162,18 +161,26 @@ def asked(prompt: Any) -> Any:
     ]
 
 
-def option_probability(likelihoods: list[float], place: int) -> float | None:
-    """Softmax probability of the option at a place; None if a likelihood is not finite.
+def stored_options(options: Any, right: Any) -> dict[str, Any]:
+    """The Samples columns of option probabilities that a log stores as they are.
+
+    Whether they are a distribution is checked when the rows are collected.
 
     Example:
-        >>> option_probability([-1.0, -1.0], 0)
-        0.5
+        >>> stored_options([0.25, "0.75"], 1)
+        {'option_probabilities': [0.25, 0.75], 'right_option': 1}
     """
-    if not math.isfinite(sum(likelihoods)):
-        return None
-    top = max(likelihoods)
-    weights = [math.exp(value - top) for value in likelihoods]
-    return weights[place] / sum(weights)
+    if options in (None, ""):
+        return {}
+    if not isinstance(options, list):
+        raise ValueError(f"option_probabilities {options!r:.40} is not a list of numbers")
+    place = number(right, "right_option")
+    if place is not None and (place != int(place) or abs(place) >= 2**31):
+        raise ValueError(f"right_option {place:g} is not the number of an option, from 0 on")
+    return {
+        "option_probabilities": [number(value, "option_probabilities") for value in options],
+        "right_option": None if place is None else int(place),
+    }
 
 
 # --- settings and repeats -------------------------------------------------------------------------

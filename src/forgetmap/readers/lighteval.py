@@ -27,11 +27,11 @@ from forgetmap.readers.framework import (
     malformed,
     note_settings,
     number_repeats,
-    option_probability,
     settings_text,
     split_stamp,
 )
 from forgetmap.samples.identity import content_hash, wording_hash
+from forgetmap.samples.options import OPTION_COLUMNS, softmax
 from forgetmap.samples.table import SCHEMA, Meta, Samples, complete
 
 _FILES = "details_*.parquet"
@@ -228,12 +228,7 @@ def _columns(details: Details, how: ReadOptions) -> dict[str, Any]:
         ],
         "item_ref": details.refs,
         "k": [len(options) if len(options) > 1 else None for options in details.options],
-        "gold_probability": [
-            _gold_probability(values, options, targets) if scored else None
-            for values, options, targets, scored in zip(
-                details.likelihoods, details.options, details.targets, by_likelihood, strict=True
-            )
-        ],
+        **_probabilities(details, by_likelihood),
     }
     if how.wording:
         columns["wording"] = [
@@ -270,7 +265,8 @@ def _batch(
     names = {"model": run.model, "run": run.stamp, "task": run.task, "metric": metric}
     filled |= {name: pa.repeat(text, len(scores)) for name, text in names.items()}
     if metric != "acc":  # the softmax of the sums belongs to the plain pick
-        del filled["gold_probability"]
+        for name in ("gold_probability", *OPTION_COLUMNS):
+            del filled[name]
     return complete(filled)
 
 
@@ -310,10 +306,18 @@ def _extraction(specific: Any) -> str | None:
     return _text(extracted[0]) if extracted else None
 
 
-def _gold_probability(
-    likelihoods: list[float], options: list[str], targets: list[str]
-) -> float | None:
-    """Softmax probability of the right option, where exactly one is right."""
-    if len(targets) != 1:
-        return None
-    return option_probability(likelihoods, options.index(targets[0]))
+def _probabilities(details: Details, by_likelihood: list[bool]) -> dict[str, list[Any]]:
+    """The probabilities of the options and of the right one, where exactly one is right."""
+    options = [
+        softmax(values) if scored else None
+        for values, scored in zip(details.likelihoods, by_likelihood, strict=True)
+    ]
+    right = [
+        shown.index(targets[0]) if chances and len(targets) == 1 else None
+        for chances, shown, targets in zip(options, details.options, details.targets, strict=True)
+    ]
+    gold = [
+        chances[place] if chances and place is not None else None
+        for chances, place in zip(options, right, strict=True)
+    ]
+    return {"gold_probability": gold, "option_probabilities": options, "right_option": right}

@@ -31,10 +31,10 @@ from forgetmap.readers.framework import (
     malformed,
     note_settings,
     number_repeats,
-    option_probability,
     split_stamp,
 )
 from forgetmap.samples.identity import content_hash, wording_hash
+from forgetmap.samples.options import OPTION_COLUMNS, softmax
 from forgetmap.samples.table import BATCH_ROWS, SCHEMA, TEXT_COLUMNS, Meta, Samples, complete
 
 _FIELDS = {
@@ -133,7 +133,7 @@ def _parse_results(results: dict[str, Any], folder: str) -> _RunFile:
 def _item_columns(how: ReadOptions) -> tuple[str, ...]:
     """The columns that `_item` gives."""
     return (
-        *("item", "item_ref", "k", "prompt_hash", "gold_probability", "status"),
+        *("item", "item_ref", "k", "prompt_hash", "status", "gold_probability", *OPTION_COLUMNS),
         *(("wording",) if how.wording else ()),
         *(TEXT_COLUMNS if how.text else ()),
     )
@@ -199,11 +199,12 @@ def _batch(run: Run, file: Path, first: int, part: _Part, how: ReadOptions) -> p
     columns["metric"] = _column("metric", [metric for metric, _ in part.metrics])
     columns["repeat"] = _column("repeat", [first + index for _, index in part.metrics])
     columns["score"] = score = _column("score", part.scores)
-    # Chance and the option's probability belong to a plain pick among k options.
+    # Chance and the options' probabilities belong to a plain pick among k options.
     plain = pc.fill_null(pc.or_(pc.equal(score, 0.0), pc.equal(score, 1.0)), fill_value=True)
     probable = pc.and_(plain, pc.equal(columns["metric"], "acc"))
     # An answer that was not found can only have been counted as wrong.
-    kept = {"k": plain, "gold_probability": probable, "status": pc.equal(score, 0.0)}
+    kept = {"k": plain, "status": pc.equal(score, 0.0)}
+    kept |= dict.fromkeys(("gold_probability", *OPTION_COLUMNS), probable)
     for name, where in kept.items():
         columns[name] = pc.if_else(where, columns[name], None)
     for name, text in (("model", run.model), ("run", run.stamp), ("task", run.task)):
@@ -231,8 +232,8 @@ def _item(record: dict[str, Any], how: ReadOptions) -> tuple[Any, ...]:
         str(record["doc_id"]),
         _option_count(doc, likelihoods),
         _short_hash(record.get("prompt_hash")),
-        _gold_probability(record, likelihoods, target) if likelihoods else None,
         status,
+        *(_probabilities(record, likelihoods, target) if likelihoods else (None, None, None)),
     )
     if how.wording:
         item += (_wording(doc, target, record),)
@@ -350,20 +351,30 @@ def _wording(doc: Any, target: str, record: dict[str, Any]) -> int | None:
 
 
 def _option_count(doc: Any, likelihoods: list[float]) -> int | None:
-    options = _options(doc)
-    if likelihoods and len(likelihoods) != 2 * len(options):  # twice: mutual information
-        return len(likelihoods)
-    return len(options) if len(options) > 1 else None
+    count = len(_of_options(doc, likelihoods) if likelihoods else _options(doc))
+    return count if count > 1 else None
 
 
-def _gold_probability(
+def _of_options(doc: Any, likelihoods: list[float]) -> list[float]:
+    """The options' likelihoods, without those that follow where lm-eval scores mutual information.
+
+    There it also asks for the options without the question.
+    """
+    options = len(_options(doc))
+    return likelihoods[:options] if len(likelihoods) == 2 * options else likelihoods
+
+
+def _probabilities(
     record: dict[str, Any], likelihoods: list[float], target: str
-) -> float | None:
-    """Softmax probability of the right option among the options."""
+) -> tuple[float | None, list[float] | None, int | None]:
+    """The right option's probability, those of all options, and which one is right."""
+    options = softmax(_of_options(record.get("doc"), likelihoods))
+    if options is None or len(options) < 2:
+        return None, None, None
     gold = _gold_index(record, target)
-    if gold is None or gold >= len(likelihoods):
-        return None
-    return option_probability(likelihoods, gold)
+    if gold is None or gold >= len(options):
+        return None, options, None
+    return options[gold], options, gold
 
 
 def _gold_index(record: dict[str, Any], target: str) -> int | None:

@@ -20,7 +20,7 @@ from forgetmap.base.files import MAX_LINE_BYTES, lines
 from forgetmap.base.json import parse_json
 from forgetmap.base.values import file_name, number, optional_text
 from forgetmap.base.words import brief
-from forgetmap.readers.framework import ReadOptions, json_lines, malformed
+from forgetmap.readers.framework import ReadOptions, json_lines, malformed, stored_options
 from forgetmap.samples.identity import content_hash, wording_hash
 from forgetmap.samples.table import Meta, Samples, parquet_schema
 
@@ -41,6 +41,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "cluster": ("cluster",),
     "metric": ("metric",),
     "gold_probability": ("gold_probability",),
+    "option_probabilities": ("option_probabilities",),
+    "right_option": ("right_option",),
 }
 """What forgetmap needs -> the column names that are taken for it, in order of preference."""
 
@@ -151,6 +153,7 @@ def _sample(
         "score": number(value.get("score"), "score"),
         "k": int(k) if k is not None and k > 1 else None,
         "gold_probability": probability,
+        **stored_options(_choices(value.get("option_probabilities")), value.get("right_option")),
         "cluster": None if value.get("cluster") in (None, "") else str(value["cluster"]),
         "source": f"{file_name(file)}:{row}",
     }

@@ -21,8 +21,9 @@ import pyarrow.parquet as pq
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import replacing, temporary_folder
 from forgetmap.base.values import storable
+from forgetmap.samples.options import without_bad_options
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 THRESHOLD = 0.5
 """A score at or above it counts as correct, unless the user says otherwise."""
 
@@ -49,12 +50,17 @@ SCHEMA = pa.schema(
         pa.field("status", pa.string(), nullable=False),
         pa.field("k", pa.int32()),  # options shown; null for an open answer
         pa.field("gold_probability", pa.float64()),  # softmax over the options, of the right one
+        pa.field("option_probabilities", pa.list_(pa.float32())),  # of all, in the log's order
+        pa.field("right_option", pa.int32()),  # index into them; null where several are right
         pa.field("prompt_hash", pa.uint64()),
         pa.field("cluster", pa.string()),  # items that belong together (same passage)
         pa.field("source", pa.string()),  # file and row
         *(pa.field(name, pa.string()) for name in TEXT_COLUMNS),
     ]
 )
+
+LATER_COLUMNS = {"option_probabilities": 2, "right_option": 2}
+"""Columns that older files lack, with the schema version that brought them; read as null."""
 
 META_KEY = b"forgetmap"
 _ROW_GROUP = 131_072
@@ -98,10 +104,13 @@ class Samples:
 
     @classmethod
     def collect(cls, parts: Iterable[pa.RecordBatch], meta: Meta) -> Samples:
-        """Gather record batches, in memory while small, in a temporary Parquet file beyond that."""
+        """Gather record batches, in memory while small, in a temporary Parquet file beyond that.
+
+        Option probabilities that are not a distribution are left out, with a warning.
+        """
         held: list[pa.RecordBatch] = []
         size = 0
-        stream = iter(parts)
+        stream = without_bad_options(parts, meta.warnings)
         for batch in stream:
             held.append(batch)
             size += batch.nbytes
@@ -133,9 +142,11 @@ class Samples:
         raw = (schema.metadata or {}).get(META_KEY)
         if raw is None:
             raise InputError(f"{path}: is not a forgetmap Samples file (no forgetmap metadata)")
-        meta = parse_meta(path, raw)
+        meta, version = parse_meta(path, raw)
         for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True):
             if name not in schema.names:
+                if LATER_COLUMNS.get(name, 0) > version:
+                    continue
                 raise InputError(f"{path}: lacks the column {name!r}; convert it again")
             if (stored := schema.field(name).type) != kind:
                 raise InputError(
@@ -170,9 +181,13 @@ class Samples:
         if isinstance(self.data, pa.Table):
             yield from self.data.select(columns).to_batches(_ROW_GROUP)
             return
+        later = [name for name in columns if name in self.missing_columns]
+        # Without a column left to read, the rows are counted by one that every file has.
+        stored = [name for name in columns if name not in later] or ["model"]
         try:
             with pq.ParquetFile(self.data) as file:
-                yield from file.iter_batches(_ROW_GROUP, columns=columns)
+                for batch in file.iter_batches(_ROW_GROUP, columns=stored):
+                    yield _with_nulls(batch, later)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = next(iter(str(error).splitlines()), "")
             raise InputError(f"{self.data}: is damaged ({reason:.120})") from error
@@ -181,6 +196,14 @@ class Samples:
         """Stream some columns as Arrow, for example to DuckDB."""
         schema = pa.schema([SCHEMA.field(name) for name in columns])
         return pa.RecordBatchReader.from_batches(schema, self.to_batches(columns))
+
+    @cached_property
+    def missing_columns(self) -> list[str]:
+        """Columns that the file was written without, by an older forgetmap; they read as null."""
+        if isinstance(self.data, pa.Table):
+            return []
+        stored = set(parquet_schema(self.data).names)
+        return [name for name in LATER_COLUMNS if name not in stored]
 
     @property
     def rows(self) -> int:
@@ -193,6 +216,8 @@ class Samples:
         """Nulls of a column in the whole table, from the file's footer; None where it is silent."""
         if isinstance(self.data, pa.Table):
             return int(self.data[column].null_count)
+        if column in self.missing_columns:
+            return self.rows
         footer = pq.read_metadata(self.data)
         index = footer.schema.to_arrow_schema().get_field_index(column)
         groups = [
@@ -300,14 +325,21 @@ def complete(columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(list(full.values()), schema=SCHEMA)
 
 
+def _with_nulls(batch: pa.RecordBatch, columns: list[str]) -> pa.RecordBatch:
+    """Add columns of nulls to a batch of a file that lacks them."""
+    for name in columns:
+        batch = batch.append_column(name, pa.nulls(len(batch), SCHEMA.field(name).type))
+    return batch
+
+
 def _storable_row(row: dict[str, Any]) -> dict[str, Any]:
     return {
         name: storable(value) if isinstance(value, str) else value for name, value in row.items()
     }
 
 
-def parse_meta(path: str | Path, raw: bytes) -> Meta:
-    """What a Samples file says about its runs, from the metadata of its schema."""
+def parse_meta(path: str | Path, raw: bytes) -> tuple[Meta, int]:
+    """What a Samples file says about its runs, and the version of its schema."""
     try:
         stored = json.loads(raw)
         version = int(stored["schema_version"])
@@ -330,7 +362,7 @@ def parse_meta(path: str | Path, raw: bytes) -> Meta:
         and all(isinstance(text, str) for text in meta.warnings)
     ):
         raise InputError(f"{path}: its forgetmap metadata have an unknown form; convert it again")
-    return meta
+    return meta, version
 
 
 def parquet_schema(path: Path) -> pa.Schema:
