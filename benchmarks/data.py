@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from forgetmap.samples.table import SCHEMA, Meta, Samples
-from forgetmap.stats.patterns import Patterns
+from forgetmap.stats.patterns import MOMENTS, Patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -328,8 +328,8 @@ def make_patterns(tasks: int, items: int, repeats: int) -> Patterns:
     k = np.repeat([options_of(task) or np.inf for task in range(tasks)], side**2)
     runs = np.full(len(n), float(repeats))
     none = np.full(len(n), -1.0)
-    soft = np.zeros((len(n), 7))
+    moments = np.zeros((len(n), MOMENTS))
     seen = n > 0  # pairing lists only patterns that occur
     return Patterns(
-        names, k.astype(np.float64), none, runs, right_before, runs, right_after, n, soft
+        names, k.astype(np.float64), none, runs, right_before, runs, right_after, n, moments
     ).where(seen)

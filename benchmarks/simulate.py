@@ -27,7 +27,7 @@ from scipy import special
 
 from forgetmap.map.cells import CellTable, Plan
 from forgetmap.map.result import Cell
-from forgetmap.stats.patterns import MOMENTS, Patterns
+from forgetmap.stats.patterns import MOMENTS, Patterns, guessing_churn, item_moments
 
 Floats = NDArray[np.float64]
 Chances = tuple[Floats, Floats]
@@ -143,7 +143,7 @@ def counted(
     )
     rows, items = np.unique(columns, axis=1, return_counts=True)
     table = rows.astype(float)
-    empty = np.zeros((len(items), len(MOMENTS)))
+    empty = np.zeros((len(items), MOMENTS))
     return Patterns(
         np.char.add("t", rows[0].astype(int).astype(str)),
         np.full(len(items), k),
@@ -156,12 +156,7 @@ def counted(
 def probable(chances: Chances, churn: Floats | None = None, k: float = 4.0) -> Patterns:
     """Items with option probabilities; the likeliest option counts as the answer."""
     p, q = chances
-    known = np.zeros(len(p)) if churn is None else churn
-    lost, gained = np.maximum(p - q, 0), np.maximum(q - p, 0)
-    sums = [np.ones_like(p), np.full_like(p, churn is not None), p, q, p * p, q * q, p * q]
-    for value in (lost, lost - known, gained, gained - known):
-        sums += [value, value**2, value**3, value * p, value * q]
-    moments = np.array([[column.sum() for column in sums]])
+    moments = item_moments(p, q, churn).sum(axis=0)[None]
     one = np.ones(1)
     right = [(side > 0.5).mean() > 0.5 for side in (p, q)]
     return Patterns(
@@ -181,10 +176,8 @@ def guesses(
     knows = rng.random(n) < known
     keeps = knows & (rng.random(n) >= lost)
     u, v = np.where(knows[:, None], sure, before), np.where(keeps[:, None], sure, after)
-    wrong = 1 - u[:, 0], 1 - v[:, 0]
-    moved = np.maximum(u[:, 1:] / wrong[0][:, None] - v[:, 1:] / wrong[1][:, None], 0).sum(axis=1)
-    share = np.minimum(1, np.minimum(*wrong) * k / (k - 1))
-    patterns = probable((u[:, 0], v[:, 0]), share * moved / (k - 1), float(k))
+    churn = guessing_churn(u, v, np.zeros(n, np.int64))
+    patterns = probable((u[:, 0], v[:, 0]), churn, float(k))
     truth = known * lost * (0.97 - 1 / k)
     return Drawn(patterns, truth)
 
@@ -428,9 +421,6 @@ def run_case(case: Case, runs: int) -> dict[str, tuple[float, float]]:
     return measure([look(case, seed) for seed in range(runs)])
 
 
-_SHARES = ("low end", "least", "high end")
-
-
 def row(case: Case, measured: dict[str, tuple[float, float]], truth: float) -> str:
     """One line of the table in Markdown."""
     told = []
@@ -441,7 +431,8 @@ def row(case: Case, measured: dict[str, tuple[float, float]], truth: float) -> s
         told.append(f"{name} {value * 100:.1f}{around} (must: {bars})")
     ends = f"{measured['low end'][0] * 100:.1f} to {measured['high end'][0] * 100:.1f}"
     verdict = "yes" if holds(case, measured) else "**no**"
-    return f"| {case.regime} | {case.setting} | {truth * 100:.2f} | {ends} | {'; '.join(told)} | {verdict} |"
+    cells = (case.regime, case.setting, f"{truth * 100:.2f}", ends, "; ".join(told), verdict)
+    return f"| {' | '.join(cells)} |"
 
 
 HEADER = """# What the intervals promise, simulated
@@ -471,7 +462,8 @@ def main() -> None:
             lines.append(row(case, measured, truth))
             held += holds(case, measured)
             print(lines[-1], flush=True)
-    table = "| regime | setting | truth | ends | measured | holds |\n| --- | --- | --- | --- | --- | --- |\n"
+    names = ("regime", "setting", "truth", "ends", "measured", "holds")
+    table = f"| {' | '.join(names)} |\n|{' --- |' * len(names)}\n"
     summary = f"\n{held} of {len(chosen)} lines hold, at {options.runs:,} simulated pairs a line.\n"
     print(summary, f"{time.monotonic() - began:.0f} s", file=sys.stderr)
     if not options.only:

@@ -196,7 +196,10 @@ def messy_log(name: str, seed: int, **features: bool) -> Samples:
                 if features.get("clusters"):
                     row["cluster"] = f"passage {number // 10}"
                 if features.get("probabilities"):
-                    row["gold_probability"] = rng.random()
+                    wrong = rng.random()
+                    row["gold_probability"] = chance = rng.random()
+                    shares = (chance, (1 - chance) * wrong, (1 - chance) * (1 - wrong), 0.0)
+                    row |= {"option_probabilities": list(shares), "right_option": 0}
                 rows.append(row)
                 if features.get("copies") and rng.random() < 0.05:
                     rows.append(dict(row))

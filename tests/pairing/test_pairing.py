@@ -148,16 +148,6 @@ def test_the_threshold_decides_what_is_correct():
     assert transitions(pair(graded, graded, threshold=0.7))[1, 1] == 1
 
 
-def test_option_probabilities_become_soft_sums():
-    before = samples({"t": [1, 0]}, gold_probability=0.8)
-    after = samples({"t": [1, 0]}, gold_probability=0.5)
-    found = pair(before, after).patterns.soft.sum(axis=0)
-    change = 0.3
-    forgotten, gained = (change**2 + change) / 2, (change**2 - change) / 2
-    expected = [2, *(2 * forgotten**d for d in (1, 2, 3)), *(2 * gained**d for d in (1, 2, 3))]
-    np.testing.assert_allclose(found, expected, atol=1e-11)
-
-
 def test_metrics_are_chosen_by_rule_or_by_hand():
     rows = samples({"t": [1, 0]}).data.to_pylist()
     log = Samples.from_rows(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 
+import numpy as np
 import pytest
 
 import forgetmap
@@ -12,6 +13,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.map.example import example_logs
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
+from forgetmap.stats.patterns import Moment
 
 pytestmark = [
     pytest.mark.slow,
@@ -36,6 +38,14 @@ def local_spark():
     session.stop()
 
 
+def random_options(luck: random.Random) -> dict:
+    """The columns of an item with four options; some rows do not give them all."""
+    weights = [luck.random() ** 3 for _ in range(4)]
+    options = [weight / sum(weights) for weight in weights]
+    told = {"option_probabilities": options, "right_option": 1} if luck.random() < 0.9 else {}
+    return {"k": 4, "gold_probability": options[1], **told}
+
+
 def random_log(seed: int, **options) -> Samples:
     """A log with everything that pairing must handle; the same items for every seed."""
     luck = random.Random(seed)
@@ -53,8 +63,7 @@ def random_log(seed: int, **options) -> Samples:
                     "item_ref": str(i),
                     "repeat": repeat,
                     "score": luck.choice([0.0, 1.0, 1.0, None]),
-                    "k": 4 if task == "sums" else None,
-                    "gold_probability": luck.random() if task == "sums" else None,
+                    **(random_options(luck) if task == "sums" else {}),
                     "cluster": f"p{i // 7}" if clusters else None,
                     "response": f"answer {luck.random()}",
                     "target": "x",
@@ -93,6 +102,16 @@ def test_spark_gives_the_map_and_the_flips_of_duckdb(name, identity, tmp_path):
     assert maps["spark"].confounds == maps["duckdb"].confounds != []
     assert maps["spark"].tasks == maps["duckdb"].tasks
     assert flips["spark"].read_text() == flips["duckdb"].read_text() != ""
+    assert_same_moments(paths, identity)
+
+
+def assert_same_moments(paths, identity):
+    from forgetmap.pairing import spark, two_logs
+
+    local = two_logs.pair(*map(Samples.read, paths), identity=identity).patterns.moments
+    lake = spark.pair(*(spark.Lake(str(path)) for path in paths), identity=identity)
+    np.testing.assert_array_equal(lake.patterns.moments, local)
+    assert local[:, Moment.CHURN_KNOWN].sum() > 50
 
 
 def test_the_bundled_example_gives_the_same_map_on_spark(tmp_path):

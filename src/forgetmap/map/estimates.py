@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from forgetmap.stats import lost as loss
 from forgetmap.stats.estimate import Basis
 from forgetmap.stats.moments import Moments, Units
-from forgetmap.stats.patterns import Patterns
+from forgetmap.stats.patterns import Moment, Patterns
 from forgetmap.stats.spread import Spread, average, high_limit, plus, total
 
 Floats = NDArray[np.float64]
@@ -102,8 +102,10 @@ class Way(NamedTuple):
     drop: Floats
     runs: tuple[Floats, Floats]
     right: tuple[Floats, Floats]
-    names: tuple[str, str, str]
-    """Names of moments: the exact value, the same less reshuffled guessing, the chance before."""
+    exact: Moment
+    """Where the log has probabilities: the value itself."""
+    firm: Moment
+    """And the value less what reshuffled guessing could explain."""
 
 
 class TaskEstimates:
@@ -131,13 +133,16 @@ class TaskEstimates:
         sides = (patterns.runs_before, patterns.runs_after)
         right = (patterns.right_before, patterns.right_after)
         self.ways = (
-            Way(self.p * (1 - self.q), self.p - self.q, sides, right, ("lost", "firm_lost", "p")),
+            Way(
+                self.p * (1 - self.q), self.p - self.q, sides, right, Moment.LOST, Moment.FIRM_LOST
+            ),
             Way(
                 self.q * (1 - self.p),
                 self.q - self.p,
                 sides[::-1],
                 right[::-1],
-                ("gained", "firm_gained", "q"),
+                Moment.GAINED,
+                Moment.FIRM_GAINED,
             ),
         )
 
@@ -160,7 +165,7 @@ class TaskEstimates:
         basis[self._sum(rows.n * twice) >= _REPEATED * self.n] = "repeats"
         if deterministic:
             basis[:] = "deterministic"
-        basis[self._sum(rows.moment("items")) == self.n] = "probabilities"
+        basis[self._sum(rows.moment(Moment.ITEMS)) == self.n] = "probabilities"
         return basis
 
     @cached_property
@@ -240,7 +245,9 @@ class _Grouping:
         """The mean chance of being right on the side that a loss (a gain) is taken from."""
         table = self.table
         exact = table.basis == "probabilities"
-        chances = self._sum(np.where(exact, table._sum(table.patterns.moment("pq"[way])), 0.0))
+        chances = self._sum(
+            np.where(exact, table._sum(table.patterns.moment((Moment.P, Moment.Q)[way])), 0.0)
+        )
         counted = self._row_sum(np.where(exact[table.task], 0.0, (table.p, table.q)[way]))
         return (chances + counted) / self.n
 
@@ -324,15 +331,12 @@ class _Grouping:
         n, a, b = (table._sum(rows.n * side) for side in (np.ones(len(rows.n)), table.p, table.q))
         accuracy = ((a / n)[table.task], (b / n)[table.task])
         counted = loss.beyond_chance(way.flips, table.p, table.q, rows.k, accuracy)
-        return self._exact(way.names[1], counted)
+        return self._exact(way.firm, counted)
 
     def _drop(self, way: Way) -> Moments:
         """The drop of accuracy, on the scale of each task's losses."""
-        table, sign = self.table, 1 if way.names[0] == "lost" else -1
-        fell, rose = (
-            [table.patterns.moment(f"{name}{power}") for power in ("", "^2", "^3")]
-            for name in ("lost", "gained")
-        )
+        table, sign = self.table, 1 if way.exact is Moment.LOST else -1
+        fell, rose = (table.patterns.powers(value) for value in (Moment.LOST, Moment.GAINED))
         exact = (table.basis == "probabilities")[table.task]
         powers = (sign * (fell[0] - rose[0]), fell[1] + rose[1], sign * (fell[2] - rose[2]))
         return table.units.moments(
@@ -342,18 +346,14 @@ class _Grouping:
             )
         )
 
-    def _exact(self, name: str, counted: Floats) -> Moments:
+    def _exact(self, value: Moment, counted: Floats) -> Moments:
         """A value of tasks with probabilities by its moments, of other tasks as counted."""
         table = self.table
         exact = (table.basis == "probabilities")[table.task]
         return table.units.moments(
             *(
-                np.where(
-                    exact,
-                    table.patterns.moment(f"{name}{power}"),
-                    table.patterns.n * counted**degree,
-                )
-                for degree, power in enumerate(("", "^2", "^3"), start=1)
+                np.where(exact, sums, table.patterns.n * counted**power)
+                for power, sums in enumerate(table.patterns.powers(value), start=1)
             )
         )
 
@@ -387,7 +387,7 @@ class _Grouping:
         """The most that can have been lost."""
         table = self.table
         bounded = np.isin(table.basis, ("repeats", "noise_run"))
-        known = self.add(self._exact(way.names[0], way.flips), exact)
+        known = self.add(self._exact(way.exact, way.flips), exact)
         raw = table._flips[direction]
         unknown = self.add(raw, ~exact & ~bounded)
         if not bounded.any():

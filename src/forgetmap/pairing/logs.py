@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forgetmap.base.database import Rows, connect, plain_path, query, quoted
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
 from forgetmap.pairing.metrics import asked_metric, choose_metric
 from forgetmap.samples.comparability import Identity
+from forgetmap.samples.options import TOLERANCE, bad_options_warning
 from forgetmap.samples.table import Samples
 
 if TYPE_CHECKING:
@@ -34,9 +35,39 @@ CLUSTER_BUCKETS = 200
 SHOWN_ITEM = "coalesce(printf('%016x', {0}.item), {0}.item_ref)"
 """SQL for an item as people can find it again: its content hash, or the harness's id."""
 _CARRIED = ("item", "item_ref", "repeat", "status", "k", "prompt_hash", "cluster")
+_OPTIONS = "option_probabilities"
 _LATER_TYPES = {"option_probabilities": "FLOAT[]", "right_option": "INT"}
 """Types of the columns that older files lack."""
 _TEXTS = ("prompt", "target", "answer", "response")
+
+
+class ListSql(NamedTuple):
+    """SQL about lists of option probabilities, each with places for its arguments."""
+
+    size: str
+    good: str
+    """Whether a list is a distribution."""
+    total: str
+    at: str
+    """The value of list {0} at place {1}, counted from 0."""
+    gap: str
+    """The sum of the differences between list {0} over {1} and list {2} over {3}, without signs."""
+    in_order: str
+    """Aggregate: the lists {0} as one list, in the order of {1}."""
+    mean: str
+    """The mean of a list of lists, place by place."""
+
+
+DUCKDB_LISTS = ListSql(
+    size="len({0})",
+    good=f"""(list_count({{0}}) = len({{0}}) AND list_min({{0}}) >= 0
+              AND abs(list_sum({{0}}) - 1) <= {TOLERANCE})""",
+    total="list_sum({0})",
+    at="{0}[{1} + 1]",
+    gap="list_sum([abs(x / {1} - {2}[place] / {3}) for x, place in {0}])",
+    in_order="list({0} ORDER BY {1}) FILTER ({0} IS NOT NULL)",
+    mean="[list_avg([x[place] for x in {0}]) for place in range(1, len({0}[1]) + 1)]",
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +79,10 @@ class Stock:
     with_cluster: int
     with_probability: int
     with_prompt: int
+    with_options: int
+    """Rows with the probabilities of all options."""
+    bad_options: int
+    """Rows with option probabilities that cannot be right; they count as missing."""
     repeats: int
     prompts: Any
     """Sum of the prompts' hashes: where it agrees, the prompts do."""
@@ -61,6 +96,7 @@ class Logs:
 
     hashed_reference = "hash(item_ref)"
     """SQL that makes a pairing key of the harness's id."""
+    lists = DUCKDB_LISTS
 
     def __init__(
         self,
@@ -85,6 +121,11 @@ class Logs:
         self.by_wording = self._tasks_by_wording() if self.across else set()
         self.repeated = any(held.repeats > 1 for side in self.sides for held in self._held(side))
         """Whether an item may be in several rows of one log."""
+        self.warnings += [
+            f"{self.name(side)}: {bad_options_warning(bad)}"
+            for side in self.sides
+            if (bad := self._count("bad_options", side))
+        ]
         for side in self.sides:
             self._define(f"{side}_scores", self._scores(side))
 
@@ -133,15 +174,25 @@ class Logs:
 
     def _take_stock(self, side: str) -> dict[tuple[str, str], Stock]:
         samples = self.samples[side]
-        counted = ("item", "cluster", "gold_probability", "prompt_hash")
+        counted = ("item", "cluster", "gold_probability", "prompt_hash", _OPTIONS)
         counts = [_count_sql(samples, name) for name in counted]
-        prompts = "0" if counts[-1] == "0" else "sum(prompt_hash)"
+        *_, with_prompt, with_options = counts
+        prompts = "0" if with_prompt == "0" else "sum(prompt_hash)"
+        bad = f"count(*) FILTER ({_OPTIONS} IS NOT NULL AND {self._usable_options} IS NULL)"
+        counts.append("0" if with_options == "0" else bad)
         rows = self._query(
             f"""SELECT task, metric, count(*), {", ".join(counts)}, max(repeat)::BIGINT + 1,
                        {prompts}
                 FROM {side}_rows GROUP BY task, metric"""
         )
         return {(task, metric): Stock(*numbers) for task, metric, *numbers in rows}
+
+    @property
+    def _usable_options(self) -> str:
+        """SQL for a row's option probabilities; null where they cannot be right."""
+        good, size = self.lists.good.format(_OPTIONS), self.lists.size.format(_OPTIONS)
+        inside = f"coalesce(right_option, 0) >= 0 AND coalesce(right_option, 0) < {size}"
+        return f"CASE WHEN {good} AND {inside} THEN {_OPTIONS} END"
 
     def _held(self, side: str) -> list[Stock]:
         """What one log holds of its tasks in the chosen metrics."""
@@ -156,9 +207,14 @@ class Logs:
         return {task for chosen in self.chosen.values() for task, _ in chosen}
 
     @property
-    def _soft(self) -> bool:
-        """Whether two logs have option probabilities, so that they can be compared."""
+    def _with_probabilities(self) -> bool:
+        """Whether two logs have gold probabilities, so that they can be compared."""
         return sum(self._count("with_probability", side) > 0 for side in self.sides) > 1
+
+    @property
+    def _with_options(self) -> bool:
+        """Whether two logs have the probabilities of all options."""
+        return sum(self._count("with_options", side) > 0 for side in self.sides) > 1
 
     # --- metrics -------------------------------------------------------------------------------
 
@@ -274,8 +330,11 @@ class Logs:
 
     def _scores(self, side: str) -> str:
         """SQL for the rows of one side in the chosen metrics, with their key."""
+        usable = self._usable_options if self._count("bad_options", side) else _OPTIONS
+        options = f"{usable} AS options, right_option," if self._with_options else ""
         return f"""SELECT task, metric, {self._key(side)} AS key, {_number("score")} AS score,
                           {_number("gold_probability")} AS probability,
+                          {options}
                           {", ".join((*_CARRIED, *_TEXTS))}
                    FROM {side}_rows {self._where(side)}"""
 

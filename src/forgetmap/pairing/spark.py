@@ -18,12 +18,27 @@ import pyarrow.parquet as pq
 from forgetmap.base.database import Rows
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import brief, some
+from forgetmap.pairing.logs import ListSql
 from forgetmap.pairing.two_logs import LogPair, Pairs
 from forgetmap.samples.comparability import Identity
+from forgetmap.samples.options import TOLERANCE
 from forgetmap.samples.table import META_KEY, SCHEMA, THRESHOLD, Meta, Samples, parse_meta
 
 _MOST_FOOTERS = 200
 """Files whose metadata are looked at; parts of one log all say the same."""
+_SUM = "aggregate({0}, CAST(0 AS DOUBLE), (s, x) -> s + x)"
+_LISTS = ListSql(
+    size="array_size({0})",
+    good=f"(forall({{0}}, x -> x >= 0) AND abs({_SUM} - 1) <= {TOLERANCE})",
+    total=_SUM,
+    at="try_element_at({0}, {1} + 1)",
+    gap=_SUM.format("zip_with({0}, {2}, (x, y) -> abs(x / {1} - y / {3}))"),
+    in_order="array_sort(collect_list(struct({1}, {0})) FILTER ({0} IS NOT NULL))",
+    mean="""transform(sequence(1, array_size(try_element_at({0}, 1).options)),
+                   place -> aggregate({0}, CAST(0 AS DOUBLE),
+                                      (s, x) -> s + try_element_at(x.options, place))
+                            / array_size({0}))""",
+)
 _STREAMED = 10_000
 """Rows that come to this machine at a time, where rows are asked for."""
 
@@ -117,6 +132,7 @@ class _SparkPair(LogPair):
     hashed_reference = "xxhash64(item_ref)"
     integer = "DECIMAL(38, 0)"
     overlap = "arrays_overlap"
+    lists = _LISTS
 
     def _connect(self) -> None:
         self.spark = session().newSession()  # temporary views of its own

@@ -19,13 +19,24 @@ from forgetmap.base.words import some
 from forgetmap.pairing.logs import CLUSTER_BUCKETS, SHOWN_ITEM, Logs
 from forgetmap.samples.comparability import Coverage, Identity
 from forgetmap.samples.table import THRESHOLD, Samples
-from forgetmap.stats.patterns import Patterns
+from forgetmap.stats.patterns import FACTORS, MOMENTS, Moment, Patterns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _SCALE = 10**12
 """Sums of fractions are taken over whole multiples of 1e-12, so that row order cannot matter."""
+_SQL_MOMENTS = {
+    Moment.ITEMS: "count(p)",
+    Moment.CHURN_KNOWN: "count(churn)",
+    **{
+        moment: f"sum(round({' * '.join(factors)} * {_SCALE})::{{integer}})"
+        for moment, factors in FACTORS.items()
+    },
+}
+"""SQL for each moment; the sums are whole multiples of 1 / _SCALE."""
+_FEWEST_OPTIONS = 3
+"""With fewer there are no two wrong options that guessing could reshuffle."""
 _BATCH = 8192
 
 
@@ -109,8 +120,8 @@ class _Pattern(NamedTuple):
     items: int
     copies: Any
     """Duplicated rows; a Decimal on Spark."""
-    soft: tuple[Any, ...]
-    """As in `Patterns`, its sums in whole multiples of 1 / _SCALE."""
+    moments: tuple[Any, ...]
+    """As in `Patterns`, the sums in whole multiples of 1 / _SCALE; None for a sum of nothing."""
 
 
 class PairedLogs(Logs):
@@ -127,29 +138,66 @@ class PairedLogs(Logs):
             self._define(f"{side}_items", self._item_sql(side))
 
     def _item_sql(self, side: str) -> str:
-        """SQL for one row per (task, key): runs, right, copies, k, cluster, probability.
+        """SQL for one row per (task, key): runs, right, copies, k, cluster, probability, options.
 
-        Without repeats a row is an item already, and the costly grouping is spared. With repeats,
-        and where rows are duplicated, each (task, key, repeat) counts once; among duplicates the
-        smallest id wins, so that the order of rows cannot matter.
+        Without repeats a row is an item already, and the costly grouping is spared.
         """
-        right = f"score >= {self.threshold!r}"
-        if not self.repeated:
-            return f"""SELECT task, key, (score IS NOT NULL)::INT AS runs, 0 AS copies,
-                              coalesce({right}, false)::INT AS correct, k, cluster, probability
-                       FROM {side}_scores"""
+        items = self._grouped_rows(side) if self.repeated else self._single_rows(side)
+        return self._weighed(items) if self._with_options else items
+
+    def _single_rows(self, side: str) -> str:
+        options = ", options, right_option" if self._with_options else ""
+        return f"""SELECT task, key, (score IS NOT NULL)::INT AS runs, 0 AS copies,
+                          coalesce(score >= {self.threshold!r}, false)::INT AS correct,
+                          k, cluster, probability {options}
+                   FROM {side}_scores"""
+
+    def _grouped_rows(self, side: str) -> str:
+        """With repeats, and where rows are duplicated, each (task, key, repeat) counts once.
+
+        Among duplicates the smallest id wins, so that the order of rows cannot matter.
+        """
+        once, gathered, mean = self._repeated_options() if self._with_options else ("", "", "")
         return f"""
             WITH runs AS (
                 SELECT task, key, repeat, count(*) AS copies,
                        arg_min(score, (item_ref, score)) FILTER (score IS NOT NULL) AS score,
                        max(k) AS k, min(cluster) AS cluster,
                        arg_min(probability, (item_ref, probability))
-                           FILTER (probability IS NOT NULL) AS probability
-                FROM {side}_scores GROUP BY task, key, repeat)
-            SELECT task, key, count(score) AS runs, sum(copies - 1)::BIGINT AS copies,
-                   count(*) FILTER ({right}) AS correct, max(k) AS k, min(cluster) AS cluster,
-                   round(avg(probability), 12) AS probability
-            FROM runs GROUP BY task, key"""
+                           FILTER (probability IS NOT NULL) AS probability {once}
+                FROM {side}_scores GROUP BY task, key, repeat),
+            gathered AS (
+                SELECT task, key, count(score) AS runs, sum(copies - 1)::BIGINT AS copies,
+                       count(*) FILTER (score >= {self.threshold!r}) AS correct,
+                       max(k) AS k, min(cluster) AS cluster,
+                       round(avg(probability), 12) AS probability {gathered}
+                FROM runs GROUP BY task, key)
+            SELECT task, key, runs, copies, correct, k, cluster, probability {mean}
+            FROM gathered"""
+
+    def _repeated_options(self) -> tuple[str, str, str]:
+        """SQL for the options of one repeat, of all repeats of an item, and for their mean.
+
+        There is a mean only where all repeats with a probability have the same options.
+        """
+        order = "(item_ref, probability, options, right_option)"
+        once = f""", arg_min(options, {order}) FILTER (options IS NOT NULL) AS options,
+                   arg_min(right_option, {order}) FILTER (options IS NOT NULL) AS right_option"""
+        size = self.lists.size.format("options")
+        in_order = self.lists.in_order.format("options", "repeat")
+        gathered = f""", min(right_option) AS right_option,
+                   CASE WHEN count(options) = count(probability)
+                             AND count(options) = count(right_option)
+                             AND min({size}) = max({size})
+                             AND min(right_option) = max(right_option)
+                        THEN {in_order} END AS repeats"""
+        return once, gathered, f", right_option, {self.lists.mean.format('repeats')} AS options"
+
+    def _weighed(self, items: str) -> str:
+        """SQL for items with `wrong`, the probability of all wrong options together."""
+        right = self.lists.at.format("options", "right_option")
+        return f"""SELECT *, {self.lists.total.format("options")} - {right} AS wrong
+                   FROM ({items}) AS items"""
 
     def _keep_buckets(self, sides: Iterable[str]) -> None:
         """Keep the table `clusters`, with the bucket of every (task, cluster) of some sides."""
@@ -185,12 +233,10 @@ class PairedLogs(Logs):
             bucket = f"coalesce(c.bucket, abs(b.key % {CLUSTER_BUCKETS}), -1)::INT"
             clusters = """LEFT JOIN clusters c ON c.task = coalesce(b.task, a.task)
                                               AND c.cluster = coalesce(b.cluster, a.cluster)"""
-        sums = ", ".join(
-            f"sum(round(power({value}, {degree}) * {_SCALE})::{self.integer})"
-            for value in ("forgotten", "gained")
-            for degree in (1, 2, 3)
-        )
-        soft = f"count(change), {sums}" if self._soft else "0, 0, 0, 0, 0, 0, 0"
+        moments = ["0"] * MOMENTS
+        if self._with_probabilities:
+            moments = [_SQL_MOMENTS[moment].format(integer=self.integer) for moment in Moment]
+        options, churn = self._churn_sql() if self._with_options else ("", "CAST(NULL AS DOUBLE)")
         copies = "sum(copies)" if self.repeated else "0"
         rows = self._query(
             f"""WITH joined AS (
@@ -199,21 +245,50 @@ class PairedLogs(Logs):
                            b.runs AS runs_before, b.correct AS right_before,
                            a.runs AS runs_after, a.correct AS right_after,
                            coalesce(b.copies, 0) + coalesce(a.copies, 0) AS copies,
-                           b.probability - a.probability AS change
+                           CASE WHEN a.probability IS NOT NULL THEN b.probability END AS p,
+                           CASE WHEN b.probability IS NOT NULL THEN a.probability END AS q
+                           {options}
                     FROM {before}_items b FULL JOIN {after}_items a
                          ON b.task = a.task AND b.key = a.key {clusters}
                     {self._shared_tasks(before, after)}),
                 moved AS (
-                    SELECT *, (change * change + change) / 2 AS forgotten,
-                           (change * change - change) / 2 AS gained
-                    FROM joined)
+                    SELECT *, (abs(p - q) + (p - q)) / 2 AS lost,
+                           (abs(p - q) - (p - q)) / 2 AS gained, {churn} AS churn
+                    FROM joined),
+                valued AS (
+                    SELECT *, lost - coalesce(churn, 0) AS firm_lost,
+                           gained - coalesce(churn, 0) AS firm_gained
+                    FROM moved)
                 SELECT task, k, bucket, runs_before, right_before, runs_after, right_after,
-                       count(*), {copies}, {soft}
-                FROM moved
+                       count(*), {copies}, {", ".join(moments)}
+                FROM valued
                 GROUP BY task, k, bucket, runs_before, right_before, runs_after, right_after"""
         )
         rows.sort(key=lambda row: [(value is not None, value) for value in row[:7]])
         return [_Pattern._make((*row[:9], row[9:])) for row in rows]
+
+    def _churn_sql(self) -> tuple[str, str]:
+        """SQL that joins the options of two sides, and for what guessing reshuffled among them.
+
+        The wrong options tell it: among themselves they are exchangeable with a right option that
+        is not known. Each is taken as its share of all that is wrong on its side. Half of the sum
+        of the differences is the sum of those above zero, as the shares of a side sum up to 1.
+        """
+        sql = self.lists
+        ours, theirs = (sql.size.format(f"{side}.options") for side in "ba")
+        joined = f""", b.options AS options_before, a.options AS options_after,
+                      b.wrong AS wrong_before, a.wrong AS wrong_after, b.right_option AS gold,
+                      CASE WHEN b.probability IS NOT NULL AND a.probability IS NOT NULL
+                                AND {ours} >= {_FEWEST_OPTIONS} AND {ours} = {theirs}
+                                AND b.right_option = a.right_option THEN {ours} END AS shown"""
+        gap = sql.gap.format("options_before", "wrong_before", "options_after", "wrong_after")
+        ours, theirs = (sql.at.format(f"options_{side}", "gold") for side in ("before", "after"))
+        reshuffled = f"({gap} - abs({ours} / wrong_before - {theirs} / wrong_after)) / 2"
+        churn = f"""CASE WHEN shown IS NULL THEN NULL
+                         WHEN wrong_before <= 0 OR wrong_after <= 0 THEN 0
+                         ELSE least(1, least(wrong_before, wrong_after) * shown / (shown - 1))
+                              * {reshuffled} / (shown - 1) END"""
+        return joined, churn
 
     def _shared_tasks(self, before: str, after: str) -> str:
         """SQL that keeps to the tasks of both sides; empty where they have the same."""
@@ -410,11 +485,12 @@ class LogPair(PairedLogs):
 
 def _as_arrays(scored: list[_Pattern]) -> Patterns:
     names, options, *counts = zip(*(each[:8] for each in scored), strict=True)
-    soft = np.array([each.soft for each in scored], dtype=np.float64)
-    soft[:, 1:] /= _SCALE
+    sums = [[0 if value is None else value for value in each.moments] for each in scored]
+    moments = np.array(sums, dtype=np.float64)
+    moments[:, Moment.P :] /= _SCALE
     k = np.array([np.inf if k is None else k for k in options])
     columns = [np.array(column, dtype=np.float64) for column in counts]
-    return Patterns._make((np.array(names), k, *columns, soft))
+    return Patterns._make((np.array(names), k, *columns, moments))
 
 
 def _nothing_in_common(coverage: Coverage) -> str:

@@ -39,35 +39,6 @@ def lost(p: ArrayLike, q: ArrayLike) -> float:
     return float(np.maximum(np.asarray(p, float) - np.asarray(q, float), 0).mean())
 
 
-def churn(before: ArrayLike, after: ArrayLike, right: int) -> float:
-    """How much an item's loss could owe to guesses that were merely reshuffled.
-
-    A model that does not know an answer still prefers some options. Training shuffles these
-    preferences, and the wrong options show by how much: among themselves they are exchangeable
-    with a right option that is not known.
-
-    Args:
-        before: Probabilities of the options before; at least three options.
-        after: The same after.
-        right: Index of the right option.
-
-    Example:
-        Nothing known, and all preferences drawn anew; then an item that was known and lost:
-
-        >>> round(churn([0.4, 0.4, 0.1, 0.1], [0.1, 0.1, 0.4, 0.4], right=0), 3)
-        0.148
-        >>> round(churn([0.97, 0.01, 0.01, 0.01], [0.01, 0.97, 0.01, 0.01], right=0), 3)
-        0.013
-    """
-    u, v = (np.delete(np.asarray(side, float), right) for side in (before, after))
-    options, wrong = len(u) + 1, (u.sum(), v.sum())
-    if min(wrong) <= 0:
-        return 0.0
-    unknown = min(1.0, min(wrong) * options / (options - 1))
-    moved = np.maximum(u / wrong[0] - v / wrong[1], 0).sum()
-    return float(unknown * moved / (options - 1))
-
-
 class Runs(NamedTuple):
     """All outcomes of an item with some runs before and some after.
 

@@ -3,12 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import IntEnum, auto
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+
+class Moment(IntEnum):
+    """Columns of `Patterns.moments`: sums over the items with a gold probability in both logs.
+
+    Of such an item, p is the probability of the right option before and q after (means over its
+    repeats), `lost` is max(p - q, 0) and `gained` is max(q - p, 0). `churn` is what reshuffled
+    guessing can explain of either. It is known where both logs give the probabilities of the same
+    options, three or more, with the same one right. `firm_lost` is lost - churn and `firm_gained`
+    is gained - churn; where churn is not known they are `lost` and `gained`. For each of these four
+    values there are the sums of its first three powers.
+    """
+
+    ITEMS = 0
+    """Items with a gold probability in both logs: the number of items behind all other columns."""
+    CHURN_KNOWN = auto()
+    P = auto()
+    Q = auto()
+    LOST = auto()
+    LOST_2 = auto()
+    LOST_3 = auto()
+    FIRM_LOST = auto()
+    FIRM_LOST_2 = auto()
+    FIRM_LOST_3 = auto()
+    GAINED = auto()
+    GAINED_2 = auto()
+    GAINED_3 = auto()
+    FIRM_GAINED = auto()
+    FIRM_GAINED_2 = auto()
+    FIRM_GAINED_3 = auto()
+
+
+def _factors(moment: Moment) -> tuple[str, ...]:
+    """The values whose product a moment sums up, from its name: LOST_2 is lost times lost.
+
+    Example:
+        >>> _factors(Moment.P), _factors(Moment.GAINED_3), _factors(Moment.FIRM_LOST)
+        (('p',), ('gained', 'gained', 'gained'), ('firm_lost',))
+    """
+    value, _, power = moment.name.lower().rpartition("_")
+    return (value,) * int(power) if power.isdecimal() else (moment.name.lower(),)
+
+
+FACTORS = {moment: _factors(moment) for moment in Moment if moment >= Moment.P}
+"""The values of an item whose product each moment sums up."""
+MOMENTS = len(Moment)
+
+
+def item_moments(p: Floats, q: Floats, churn: Floats | None = None) -> Floats:
+    """What each item adds to the moments, (items, MOMENTS); NaN in `churn` where it is not known.
+
+    Pairing sums the same up in SQL. This serves items that were never in a log.
+
+    Example:
+        >>> rows = item_moments(np.array([0.75, 0.5]), np.array([0.25, 1.0]))
+        >>> rows[:, [Moment.ITEMS, Moment.CHURN_KNOWN, Moment.LOST, Moment.GAINED_2]].tolist()
+        [[1.0, 0.0, 0.5, 0.0], [1.0, 0.0, 0.0, 0.25]]
+    """
+    known = np.full(len(p), np.nan) if churn is None else churn
+    lost, gained, guessed = np.maximum(p - q, 0), np.maximum(q - p, 0), np.nan_to_num(known)
+    values = {"p": p, "q": q, "lost": lost, "gained": gained}
+    values |= {"firm_lost": lost - guessed, "firm_gained": gained - guessed}
+    rows = np.ones((len(p), MOMENTS))
+    rows[:, Moment.CHURN_KNOWN] = ~np.isnan(known)
+    for moment, factors in FACTORS.items():
+        rows[:, moment] = np.prod([values[name] for name in factors], axis=0)
+    return rows
+
+
+def guessing_churn(before: Floats, after: Floats, right: NDArray[np.int64]) -> Floats:
+    """How much of what an item lost or gained reshuffled guessing can explain.
+
+    `before` and `after` are the probabilities of its options, (items, options), three options or
+    more; `right` is the place of the right one. The wrong options are the control: among themselves
+    they are exchangeable with a right option that is not known.
+
+    Example:
+        >>> swapped = np.array([[0.25, 0.75, 0.0]]), np.array([[0.25, 0.0, 0.75]])
+        >>> guessing_churn(*swapped, np.array([0])).tolist()
+        [0.5]
+    """
+    k = before.shape[1]
+    wrong = np.arange(k) != right[:, None]
+    masses = [(side * wrong).sum(axis=1) for side in (before, after)]
+    u, v = (
+        side * wrong / np.where(mass > 0, mass, 1)[:, None]
+        for side, mass in zip((before, after), masses, strict=True)
+    )
+    least = np.minimum(*masses)
+    moved = np.where(least > 0, np.maximum(u - v, 0).sum(axis=1), 0)
+    churn: Floats = np.minimum(1, least * k / (k - 1)) * moved / (k - 1)
+    return churn
 
 
 class Patterns(NamedTuple):
@@ -30,7 +123,7 @@ class Patterns(NamedTuple):
     n: Floats
     """Items that show the pattern."""
     moments: Floats
-    """(patterns, sums): sums over the items with option probabilities, named by `MOMENTS`."""
+    """(patterns, MOMENTS): sums over the items with option probabilities, see `Moment`."""
 
     def where(self, mask: NDArray[np.bool_] | NDArray[np.intp]) -> Patterns:
         """The patterns of a subset."""
@@ -52,36 +145,11 @@ class Patterns(NamedTuple):
         result: Floats = self.right_after / self.runs_after - self.right_before / self.runs_before
         return result
 
-    def moment(self, name: str) -> Floats:
-        """One column of `moments`, by its name in `MOMENTS`."""
-        column: Floats = self.moments[:, MOMENTS.index(name)]
-        return column
+    def moment(self, column: Moment) -> Floats:
+        """One of the sums over option probabilities."""
+        sums: Floats = self.moments[:, column]
+        return sums
 
-
-_VALUES = ("lost", "firm_lost", "gained", "firm_gained")
-MOMENTS = (
-    *("items", "controlled", "p", "q", "pp", "qq", "pq"),
-    *(f"{value}{power}" for value in _VALUES for power in ("", "^2", "^3", "*p", "*q")),
-)
-"""Names of the sums over items with option probabilities.
-
-`p` and `q` are the right option's probability before and after, `lost` is max(p - q, 0), `gained`
-max(q - p, 0). `firm_lost` and `firm_gained` are these less what reshuffled guessing could explain
-(`stats.lost.churn`), for the `controlled` items; for the others they are the same."""
-
-
-def moments_of(p: Floats, q: Floats, churn: Floats) -> Floats:
-    """The sums of `MOMENTS` over some items; a churn that is not known is NaN.
-
-    Example:
-        >>> sums = moments_of(np.array([0.9, 0.2]), np.array([0.4, 0.3]), np.array([0.1, np.nan]))
-        >>> dict(zip(MOMENTS, sums.round(3).tolist()))["firm_lost"]
-        0.4
-    """
-    known = np.where(np.isnan(churn), 0.0, churn)
-    lost, gained = np.maximum(p - q, 0), np.maximum(q - p, 0)
-    values = (lost, lost - known, gained, gained - known)
-    columns = [np.ones_like(p), ~np.isnan(churn), p, q, p * p, q * q, p * q]
-    for value in values:
-        columns += [value, value**2, value**3, value * p, value * q]
-    return np.array([column.sum() for column in columns], float)
+    def powers(self, column: Moment) -> list[Floats]:
+        """The sums of a value's first three powers; `column` is the first."""
+        return [self.moments[:, column + power] for power in range(3)]
