@@ -158,7 +158,7 @@ def test_by_hand():
     assert found[Moment.FIRM_LOST] == pytest.approx(0.125 - churn)
     assert found[Moment.FIRM_GAINED] == pytest.approx(-churn)
     assert found[Moment.FIRM_GAINED_3] == pytest.approx(-(churn**3))
-    assert found[Moment.FIRM_LOST_P] == pytest.approx((0.125 - churn) * 0.25)
+
 
 
 def test_items_with_a_probability_on_one_side_only_do_not_count():

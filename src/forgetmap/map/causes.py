@@ -238,7 +238,7 @@ def _with_tallies(
         items += tally.items
         weights += tally.weights
     names = [name for name in (*CAUSES, UNKNOWN) if items[name]]
-    lost = cell.forgetting.raw.value * cell.n
+    lost = cell.raw.lost.value * cell.n
     return cell.model_copy(
         update={
             "causes": {name: items[name] for name in names},
