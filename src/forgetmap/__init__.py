@@ -5,7 +5,7 @@ The public API. Each name is loaded when it is first used, so importing the pack
 Example:
     >>> import forgetmap
     >>> result = forgetmap.demo()
-    >>> result.total.verdict.forgetting in ("forgot", "kept", "undecided")
+    >>> result.total.verdict.forgetting in ("lost", "held", "undecided")
     True
 """
 

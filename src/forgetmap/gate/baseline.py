@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import lines, open_binary, write_text
@@ -34,7 +34,7 @@ from forgetmap.map.result import ForgettingMap
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
 from forgetmap.samples.table import Samples
-from forgetmap.stats.estimate import Estimate
+from forgetmap.stats.estimate import Estimate, Range
 
 STORE = Path(".forgetmap/baselines")
 HISTORY = "history.jsonl"
@@ -62,13 +62,30 @@ class Entry(Frozen):
     before: str
     after: str
     n: int
-    headline: str
-    forgot: Estimate
-    gained: Estimate
+    lost: Range
+    """Of the old skills, as all that follows."""
+    gained: Range
     change: Estimate
     accuracy_after: float
     verdict: str | None = None
     """Of the gate, where a policy was given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_older(cls, content: Any) -> Any:
+        """A line of an older version: its interval is kept, as a range of mixed origin."""
+        if not (isinstance(content, dict) and "forgot" in content):
+            return content
+        unknown = {"of_known": None, "basis": "mixed"}
+        lost, gained = (
+            {**part, "low_end": part["value"], "high_end": part["value"], "basis": "mixed"}
+            for part in (content["forgot"], content["gained"])
+        )
+        return {
+            **content,
+            "lost": {**lost, "of_known": None},
+            "gained": {**gained, "of_known": None},
+        }
 
 
 class History(NamedTuple):
@@ -195,7 +212,7 @@ def compare_with_baseline(
     causes = causes or (policy is not None and policy.needs_causes)
     result = compare_logs(reference, log, causes=causes, **options).map
     judgement = judge(result, policy) if policy else None
-    cell = result.total
+    cell = result.old
     _append(
         Path(store) / HISTORY,
         Entry(
@@ -205,8 +222,7 @@ def compare_with_baseline(
             before=result.before.name,
             after=result.after.name,
             n=cell.n,
-            headline=cell.headline,
-            forgot=cell.forgot,
+            lost=cell.lost,
             gained=cell.gained,
             change=cell.change,
             accuracy_after=cell.accuracy_after,

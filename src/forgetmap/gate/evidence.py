@@ -13,7 +13,7 @@ from forgetmap.capabilities.drift_result import Drift, MetricDrift
 from forgetmap.gate.policy import CapabilityLimit, Limit
 from forgetmap.map.causes import UNKNOWN
 from forgetmap.map.result import Cell, ForgettingMap
-from forgetmap.stats.estimate import Estimate, share
+from forgetmap.stats.estimate import Estimate, Range, share
 
 _SPREAD = float(special.ndtri(0.975))
 
@@ -27,6 +27,13 @@ class Measurement(NamedTuple):
     name: str
     is_share: bool = True
     """Whether people read the value in percent."""
+    least: float | None = None
+    """What is sure of the value, where the estimate is the low end of a range."""
+
+    @property
+    def sure(self) -> float:
+        """The value that must lie beyond a limit to break it."""
+        return self.estimate.value if self.least is None else self.least
 
 
 class Bounded(NamedTuple):
@@ -62,8 +69,8 @@ def in_map(result: ForgettingMap, limit: Limit, where: str, fewest: int) -> Boun
 
 def _cell(result: ForgettingMap, where: str) -> Cell | None:
     kind, _, name = where.partition(":")
-    if kind in ("total", "macro"):
-        cell: Cell = getattr(result, kind)
+    if kind in ("total", "old", "new", "macro"):
+        cell: Cell | None = getattr(result, kind)
         return cell
     return (result.categories if kind == "category" else result.tasks).get(name)
 
@@ -76,20 +83,26 @@ def _of_cell(cell: Cell, limit: Limit, bound: float, pooled: bool) -> Measuremen
     if limit.cause:
         return _of_cause(cell, limit.cause, bound)
     single = cell.repeats_before == cell.repeats_after == 1
-    exact = single and pooled and cell.interval != "cluster bootstrap"
+    exact = single and pooled and not cell.clustered
     if limit.measure == "drop":
         lost = _turned(cell.change)
         p_value = p_of_drop(cell, bound) if exact else p_from_interval(_even(lost), bound)
         return Measurement(lost, p_value, "loss of accuracy")
-    name = cell.headline if limit.measure == "forgetting" else limit.measure
-    estimate = cell.forgetting.get(name)
-    if estimate is None:
-        return f"the map has no {name} for it"
-    if exact and name == "raw":
-        p_value = p_from_count(round(estimate.value * cell.n), cell.n, bound)
+    if limit.measure == "forgetting":
+        return _of_loss(cell.lost, bound)
+    raw = cell.raw.lost
+    if exact:
+        p_value = p_from_count(round(raw.value * cell.n), cell.n, bound)
     else:
-        p_value = p_from_interval(estimate, bound)
-    return Measurement(estimate, p_value, f"forgetting ({name})")
+        p_value = p_from_interval(raw, bound)
+    return Measurement(raw, p_value, "flips 1->0")
+
+
+def _of_loss(lost: Range, bound: float) -> Measurement:
+    """Only what is surely lost can break a limit; to keep it, all that can be lost must."""
+    sure = Estimate(value=lost.low_end, low=lost.low, high=lost.high)
+    name = "lost" if lost.exact else "surely lost"
+    return Measurement(lost.estimate, p_from_interval(sure, bound), name, least=lost.low_end)
 
 
 def _turned(estimate: Estimate) -> Estimate:

@@ -41,8 +41,8 @@ FEWEST_ITEMS = 20
 """With fewer, hardly a loss is large enough to be sure of: a pass would mean nothing."""
 
 LIMITS = {
-    "max-forgetting": "forgetting in total, by the headline estimator",
-    "max-drop": "loss of accuracy in total",
+    "max-forgetting": "what was lost of the old skills",
+    "max-drop": "loss of accuracy on the old skills",
 }
 
 
@@ -63,10 +63,14 @@ def check_gate(result: ForgettingMap, limits: Iterable[str]) -> list[GateResult]
         [True]
     """
     parsed = [parse_limit(limit) for limit in limits]
-    if parsed and result.total.n < FEWEST_ITEMS:
+    if parsed and result.old.n < FEWEST_ITEMS:
         raise WithheldError(
-            f"only {result.total.n} items were compared; a gate on fewer than {FEWEST_ITEMS} would "
+            f"only {result.old.n} items were compared; a gate on fewer than {FEWEST_ITEMS} would "
             "pass whatever happened (add items)"
+        )
+    if parsed and (obstacle := next(_uncovered(result, Require().coverage), None)):
+        raise WithheldError(
+            f"{obstacle}; a gate would pass on what is missing (compare whole logs)"
         )
     return [_check(result, *limit) for limit in parsed]
 
@@ -86,9 +90,9 @@ def parse_limit(limit: str) -> tuple[str, float]:
 
 
 def _check(result: ForgettingMap, name: str, limit: float) -> GateResult:
-    cell = result.total
+    cell = result.old
     if name == "max-forgetting":
-        value, surely, what = cell.forgot.value, cell.forgot.low, f"forgetting ({cell.headline})"
+        value, surely, what = cell.lost.value, cell.lost.low, "what was lost"
     else:
         value, surely, what = -cell.change.value, -cell.change.high, "loss of accuracy"
     holds = surely <= limit
@@ -226,15 +230,8 @@ def _notes(result: ForgettingMap, drift: Drift) -> list[str]:
 
 def _obstacles(result: ForgettingMap, require: Require, drift: Drift | None) -> Iterator[str]:
     """What makes the two runs incomparable; then a limit proves nothing in either direction."""
-    covered = result.coverage
-    for side, count in (("before", covered.items_before), ("after", covered.items_after)):
-        part = covered.matched / max(1, count)
-        if part < require.coverage:
-            yield (
-                f"only {percent(part)} of the items {side} could be compared; "
-                f"the policy asks for {percent(require.coverage)}"
-            )
-    if require.identity == "content" and covered.identity != "content":
+    yield from _uncovered(result, require.coverage)
+    if require.identity == "content" and result.coverage.identity != "content":
         yield "items were paired by their number; the policy asks for pairing by content"
     for runs, confounds in (
         ("the runs", result.confounds),
@@ -242,6 +239,18 @@ def _obstacles(result: ForgettingMap, require: Require, drift: Drift | None) -> 
     ):
         for setting in _not_allowed(confounds, require):
             yield f"{runs} differ in {setting}, which the policy does not allow"
+
+
+def _uncovered(result: ForgettingMap, least: float) -> Iterator[str]:
+    """The sides of which too few items could be compared."""
+    covered = result.coverage
+    for side, count in (("before", covered.items_before), ("after", covered.items_after)):
+        part = covered.matched / max(1, count)
+        if part < least:
+            yield (
+                f"only {percent(part)} of the items {side} could be compared; "
+                f"the policy asks for {percent(least)}"
+            )
 
 
 def _not_allowed(confounds: Iterable[Confound], require: Require) -> Iterator[str]:
@@ -255,7 +264,11 @@ def _not_allowed(confounds: Iterable[Confound], require: Require) -> Iterator[st
 def _cases(result: ForgettingMap, policy: Policy, drift: Drift | None) -> Iterator[_Case]:
     """Every limit with each of its cells, and what is known about it."""
     fewest = policy.require.items
-    cells = {"category": list(result.categories), "task": list(result.tasks)}
+    new = set(result.settings.new)  # a limit on every task means every old one
+    cells = {
+        "category": list(result.categories),
+        "task": [task for task in result.tasks if task not in new],
+    }
     for limit, where in _places(policy.limits, lambda kind: cells[kind]):
         yield _Case(limit, where, *in_map(result, limit, where, fewest))
     for bound, where in _places(policy.capabilities, lambda kind: drifting(drift, kind)):
@@ -312,7 +325,7 @@ def _decided(case: _Case, policy: Policy, adjusted: float) -> Finding:
         )
     estimate = case.evidence.estimate
     state: State = "undecided"
-    if adjusted <= (limit.alpha or policy.alpha) and estimate.value > case.bound:
+    if adjusted <= (limit.alpha or policy.alpha) and case.evidence.sure > case.bound:
         state = "broken"
     elif estimate.high <= case.bound:
         state = "held"
@@ -335,7 +348,7 @@ def _decided(case: _Case, policy: Policy, adjusted: float) -> Finding:
 
 def _reason(case: _Case, bound: float, state: State) -> str:
     assert isinstance(case.evidence, Measurement)
-    estimate, _, name, is_share = case.evidence
+    estimate, _, name, is_share, _ = case.evidence
     value, low, high, limit = (
         percent(number) if is_share else f"{number:.4g}"
         for number in (estimate.value, estimate.low, estimate.high, bound)
@@ -343,7 +356,7 @@ def _reason(case: _Case, bound: float, state: State) -> str:
     says = {
         "held": "kept",
         "broken": "broken",
-        "undecided": "undecided, the data cannot tell",
+        "undecided": "can't tell",
     }
     return (
         f"{case.where}: {name} {value} ({low.removesuffix(' %')} to {high}), "

@@ -75,7 +75,7 @@ def to_markdown(judgement: Judgement, result: ForgettingMap, drift: Drift | None
         f"### forgetmap: {judgement.verdict}, {_MEANING[judgement.verdict]}",
         "",
         f"{_code(result.before.name)} → {_code(result.after.name)}, "
-        f"{result.total.n:,} items in {len(result.tasks):,} tasks: {result.headline()}.",
+        f"{len(result.tasks):,} tasks: {result.headline()}.",
         "",
     ]
     if drift is not None:

@@ -19,9 +19,11 @@ from forgetmap.map.result import Cell, ForgettingMap
 
 Tier = Literal["block", "warn"]
 Action = Literal["pass", "warn", "block", "withhold"]
-MEASURES = ("forgetting", "raw", "latent", "excess", "soft", "drop")
-"""What a limit may bound: forgetting by the headline or a named estimator, or lost accuracy."""
+MEASURES = ("forgetting", "raw", "drop")
+"""What a limit may bound: what was lost, flips with their noise, or the drop of accuracy."""
+_RETIRED = ("latent", "excess", "soft")
 _CAUSE = "cause:"
+_WHOLE = ("old", "total", "new", "macro")
 _GROUPS = ("category", "task")
 DRIFTING = ("capability", "group", "metric")
 """What `forgetmap drift` compares."""
@@ -34,7 +36,7 @@ class Require(Strict):
 
     items: int = Field(default=20, ge=1)
     """Fewest items in a cell that has a limit."""
-    coverage: float = Field(default=0.0, ge=0, le=1)
+    coverage: float = Field(default=0.9, ge=0, le=1)
     """Least share of the items of either log that could be compared."""
     identity: Literal["content", "index"] = "index"
     """`content`: refuse items that were paired by their number only."""
@@ -61,8 +63,8 @@ class _Bound(Strict):
 class Limit(_Bound):
     """A limit for one cell of the map or a kind of cells."""
 
-    where: str = "total"
-    """`total`, `macro`, `category:NAME`, `task:NAME`, or every one: `category:*`, `task:*`."""
+    where: str = "old"
+    """`old`, `total`, `new`, `macro`, `category:NAME`, `task:NAME`, or every one: `task:*`."""
     measure: str = "forgetting"
     """One of `MEASURES`, or `cause:NAME`: raw forgetting by that cause alone."""
     max: float | None = Field(default=None, ge=0, le=1)
@@ -74,13 +76,13 @@ class Limit(_Bound):
     @classmethod
     def _known_place(cls, value: str) -> str:
         group, _, name = value.partition(":")
-        if value in ("total", "macro") or (group in _GROUPS and name):
+        if value in _WHOLE or (group in _GROUPS and name):
             return value
         if group in DRIFTING and name:
             raise ValueError(f"{value!r:.60} is no part of the map; put it under capabilities")
         raise ValueError(
-            f"{value!r:.60} is no place; write total, macro, category:NAME or task:NAME"
-            f"{nearest(group, ('total', 'macro', 'category:*', 'task:*'))}"
+            f"{value!r:.60} is no place; write old, total, new, macro, category:NAME or task:NAME"
+            f"{nearest(group, (*_WHOLE, 'category:*', 'task:*'))}"
         )
 
     @field_validator("measure")
@@ -89,6 +91,8 @@ class Limit(_Bound):
         known = (*MEASURES, *(f"{_CAUSE}{name}" for name in CAUSES))
         if value in known:
             return value
+        if value in _RETIRED:
+            raise ValueError(f"{value!r} is retired, since gains hid losses in it; use forgetting")
         raise ValueError(f"{value!r:.60} is no measure{nearest(value, known)}")
 
     @model_validator(mode="after")
@@ -206,22 +210,25 @@ def write_policy(result: ForgettingMap) -> str:
         >>> import forgetmap
         >>> text = write_policy(forgetmap.demo())
         >>> Policy.model_validate(yaml.parse("gate.yaml", text).content).limits[0].where
-        'total'
+        'old'
     """
-    cell, margin = result.total, result.settings.margin
+    cell, margin = result.old, result.settings.margin
+    old_tasks = {
+        name: task for name, task in result.tasks.items() if name not in result.settings.new
+    }
     limits: list[dict[str, Any]] = [
-        {"where": "total", "measure": "forgetting", "max": _up(max(margin, cell.forgot.high))},
-        {"where": "total", "measure": "drop", "max": _up(max(margin, cell.mde, -cell.change.low))},
+        {"where": "old", "measure": "forgetting", "max": _up(max(margin, cell.lost.high))},
+        {"where": "old", "measure": "drop", "max": _up(max(margin, cell.mde, -cell.change.low))},
         *_group_limits("category", result.categories, margin, "block"),
-        *_group_limits("task", result.tasks, margin, "warn"),
+        *_group_limits("task", old_tasks, margin, "warn"),
     ]
     if cell.causes is not None:
         limits += [
-            {"where": "total", "measure": f"{_CAUSE}{name}", "max": margin, "tier": "warn"}
+            {"where": "old", "measure": f"{_CAUSE}{name}", "max": margin, "tier": "warn"}
             for name in ("format", "truncated", "refused")
         ]
     covered = min(
-        cell.n / max(1, count)
+        result.coverage.matched / max(1, count)
         for count in (result.coverage.items_before, result.coverage.items_after)
     )
     allowed = _flow(sorted({setting_name(confound.setting) for confound in result.confounds}))
@@ -260,10 +267,10 @@ def _group_limits(
     """One limit that three quarters of the cells keep, and their own for those that do not."""
     if len(cells) < 2:
         return []
-    highs = sorted(cell.forgot.high for cell in cells.values())
+    highs = sorted(cell.lost.high for cell in cells.values())
     usual = _up(max(margin, highs[3 * (len(highs) - 1) // 4]))
     most = {EVERY: usual} | {
-        name: _up(cell.forgot.high) for name, cell in cells.items() if cell.forgot.high > usual
+        name: _up(cell.lost.high) for name, cell in cells.items() if cell.lost.high > usual
     }
     return [
         {"where": f"{kind}:{name}", "measure": "forgetting", "max": share, "tier": tier}

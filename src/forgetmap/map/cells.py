@@ -182,6 +182,7 @@ class CellTable:
             mde=_detectable(rows, float(told.estimates.change.variance[place]), change, counts),
             verdict=Verdict(net="undecided", forgetting="undecided"),
             influence=self._influence(tasks),
+            clustered=bool(self.table.units.clustered[tasks].any()),
         )
 
     def _range(self, told: _ToldEnds, place: int, tasks: Codes) -> Range:

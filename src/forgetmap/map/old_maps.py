@@ -47,6 +47,7 @@ def upgrade_cell(cell: dict[str, Any], margin: float) -> dict[str, Any]:
     net = cell["verdict"]["net"]
     return {
         **{name: value for name, value in cell.items() if name not in _RETIRED},
+        "clustered": cell.get("interval") == "cluster bootstrap",
         "lost": lost,
         "gained": _range(rose, -drop, cell),
         "raw": {"lost": fell["raw"], "gained": rose["raw"]},

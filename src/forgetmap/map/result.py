@@ -98,6 +98,8 @@ class Cell(Frozen):
     churn: int | None = None
     """Items wrong on both sides that got another wrong answer; None where answers are not known."""
     influence: Influence | None = None
+    clustered: bool = False
+    """Whether clusters of items are the units, in one of its tasks at least."""
 
 
 class ComparedModel(Frozen):

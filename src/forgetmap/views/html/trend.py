@@ -35,13 +35,13 @@ def write_trend(name: str, path: str | Path, *, store: str | Path = STORE) -> in
 
 
 def _chart(entries: list[Entry]) -> dict[str, Any]:
-    """Forgetting over the comparisons, in equal steps."""
+    """What was lost over the comparisons, in equal steps."""
     places = list(range(1, len(entries) + 1))
     notes = [f"{clean(entry.after, 60)}, {entry.time}" for entry in entries]
-    forgotten = [entry.forgot for entry in entries]
+    lost = [entry.lost.estimate for entry in entries]
     return {
         "kind": "lines",
         "x": {"name": "comparison", "ticks": places if len(places) <= _MOST_TICKS else None},
         "y": {"unit": " %"},
-        "lines": [series("forgotten", "lost", places, forgotten, notes)],
+        "lines": [series("lost", "lost", places, lost, notes)],
     }
