@@ -474,7 +474,7 @@ def test_the_benchmark_runs() -> None:
 def test_json_comes_back_whole(found: Lineage) -> None:
     again = type(found).model_validate_json(found.to_json())
     assert again == found
-    assert again.schema_version == 1
+    assert again.schema_version == 2
 
 
 def test_what_the_task_map_leaves_out_is_told(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from forgetmap.base.model import Frozen
 from forgetmap.gate.judgement import Judgement
 from forgetmap.gate.policy import Policy
 from forgetmap.map.comparison import compare_logs
+from forgetmap.map.old_maps import old_range
 from forgetmap.map.result import ForgettingMap
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
@@ -73,19 +74,11 @@ class Entry(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _from_older(cls, content: Any) -> Any:
-        """A line of an older version: its interval is kept, as a range of mixed origin."""
+        """A line of an older version: its interval is kept."""
         if not (isinstance(content, dict) and "forgot" in content):
             return content
-        unknown = {"of_known": None, "basis": "mixed"}
-        lost, gained = (
-            {**part, "low_end": part["value"], "high_end": part["value"], "basis": "mixed"}
-            for part in (content["forgot"], content["gained"])
-        )
-        return {
-            **content,
-            "lost": {**lost, "of_known": None},
-            "gained": {**gained, "of_known": None},
-        }
+        ranges = {"lost": old_range(content["forgot"]), "gained": old_range(content["gained"])}
+        return {**content, **ranges}
 
 
 class History(NamedTuple):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.words import some
 from forgetmap.lineage.lives import KINDS, NEVER, Kind, Lives, share
 from forgetmap.lineage.pipeline import NUMBERS, Pipeline
 from forgetmap.lineage.result import (
@@ -69,6 +71,8 @@ def trace(
     margin: float = 0.02,
     identity: Identity = "content",
     columns: Mapping[str, str] | None = None,
+    new: Iterable[str] = (),
+    deterministic: bool = False,
     draws: int = DRAWS,
     seed: int = 0,
     tick: Callable[[int], None] | None = None,
@@ -84,7 +88,9 @@ def trace(
         margin: Change of accuracy, and share forgotten, that would matter to you.
         identity: `content`, or `index` to pair by the harness's own ids.
         columns: For plain tables, what forgetmap needs -> the column's name.
-        draws: Bootstrap draws for each map.
+        new: Tasks that the training was meant to teach, beside those that the pipeline names.
+        deterministic: You vouch that a run has no noise.
+        draws: Draws of the test for clusters.
         seed: Seed of the draws.
         tick: Called with the number of bytes just read.
 
@@ -106,7 +112,8 @@ def trace(
     if not isinstance(pipeline, Pipeline):
         pipeline = Pipeline.load(pipeline)
     check_threshold(threshold)
-    plan = Plan(margin=margin, draws=draws, seed=seed)
+    taught = frozenset((*pipeline.new, *new))
+    plan = Plan(margin=margin, draws=draws, seed=seed, new=taught, deterministic=deterministic)
     plan.check(_MOST_DRAWS)
     asked = task_map if task_map is not None else pipeline.task_map
     categories = asked if isinstance(asked, TaskMap | None) else TaskMap.load(asked)
@@ -118,6 +125,8 @@ def trace(
         applied = categories.apply(outcomes.tasks)
         outcomes.leave_out(applied.ignored)
         logs.warnings += applied.warnings
+    if unknown := plan.new - set(outcomes.tasks):
+        raise InputError(f"--new {some(unknown)}: no such task; there are {some(outcomes.tasks)}")
     builder = Builder(pipeline, samples, outcomes, categories, plan, threshold)
     return Traced(builder.build(), builder)
 
@@ -217,7 +226,7 @@ class Builder:
         result = build_map(
             pairs,
             {task: self.task_map.category(task) for task in tasks} if self.task_map else {},
-            self.plan,
+            replace(self.plan, new=self.plan.new & set(tasks)),
             sides=[self.samples[before], self.samples[after]],
             threshold=self.threshold,
             task_map=self.task_map.name if self.task_map else None,
@@ -336,19 +345,18 @@ class Builder:
                     cells[edge] = cell
             if not cells:
                 continue
-            edge = max(cells, key=lambda pair: cells[pair].forgot.value)
+            edge = max(cells, key=lambda pair: cells[pair].lost.value)
             cell = cells.pop(edge)
-            lost = cell.counts.n10
+            flipped = cell.counts.n10
             worst.append(
                 WorstStage(
                     group=group,
                     before=edge[0],
                     after=edge[1],
-                    forgetting=cell.forgot,
-                    headline=cell.headline,
-                    lost=lost,
-                    lost_on_path=lost + sum(other.counts.n10 for other in cells.values()),
-                    clear=all(cell.forgot.low > other.forgot.high for other in cells.values()),
+                    lost=cell.lost,
+                    flipped=flipped,
+                    flipped_on_path=flipped + sum(other.counts.n10 for other in cells.values()),
+                    clear=all(cell.lost.low > other.lost.high for other in cells.values()),
                 )
             )
         return worst
@@ -478,16 +486,15 @@ class Builder:
         number = next((n for n in NUMBERS if all(n in dose for dose in doses)), None)
         moments = []
         for stage, name in enumerate(path[1:], 1):
-            cell = self.maps[path[0], name].total
+            cell = self.maps[path[0], name].old
             lost = np.flatnonzero(lives.lost_before(stage))
             moments.append(
                 Moment(
                     checkpoint=name,
                     dose=doses[stage - 1][number] if number else None,
                     accuracy=cell.accuracy_after,
-                    forgotten=cell.forgot,
+                    lost=cell.lost,
                     gained=cell.gained,
-                    headline=cell.headline,
                     lost_before=len(lost),
                     recovered=share(lives.states[stage, lost] == 1, self._clusters(lost)),
                 )

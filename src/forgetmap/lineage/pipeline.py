@@ -69,6 +69,8 @@ class Pipeline(Strict):
 
     checkpoints: dict[str, Checkpoint] = Field(min_length=2)
     task_map: str | None = None
+    new: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
+    """Tasks that the training was meant to teach."""
     """Categories of the tasks, as for `forgetmap compare`."""
 
     @classmethod

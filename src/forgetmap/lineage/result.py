@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -11,10 +11,11 @@ from forgetmap.base.files import write_text
 from forgetmap.base.model import Frozen, parse_result
 from forgetmap.base.version import __version__
 from forgetmap.lineage.lives import Kind
-from forgetmap.map.result import ForgettingMap, Headline
-from forgetmap.stats.estimate import Estimate, interval
+from forgetmap.map.old_maps import old_range, upgrade
+from forgetmap.map.result import ForgettingMap
+from forgetmap.stats.estimate import Estimate, Range, range_words
 
-LINEAGE_SCHEMA_VERSION = 1
+LINEAGE_SCHEMA_VERSION = 2
 
 
 class Node(Frozen):
@@ -110,11 +111,10 @@ class WorstStage(Frozen):
     group: str
     before: str
     after: str
-    forgetting: Estimate
-    headline: Headline
-    lost: float
-    """Items of the group lost at this stage (mean over pairings of repeats)."""
-    lost_on_path: float
+    lost: Range
+    flipped: float
+    """Items of the group that flipped 1->0 at this stage (mean over pairings of repeats)."""
+    flipped_on_path: float
     """The same, over all stages of the path."""
     clear: bool
     """The interval lies above those of all other stages."""
@@ -182,10 +182,9 @@ class Moment(Frozen):
     checkpoint: str
     dose: float | None
     accuracy: float
-    forgotten: Estimate
-    """Against the run's first checkpoint, by the headline estimator."""
-    gained: Estimate
-    headline: Headline
+    lost: Range
+    """Of the old skills, against the run's first checkpoint."""
+    gained: Range
     lost_before: int
     """Items that were lost at some earlier stage of the run."""
     recovered: Estimate | None
@@ -221,7 +220,7 @@ class Lineage(Frozen):
 
     Example:
         >>> Lineage.model_fields["schema_version"].default
-        1
+        2
     """
 
     schema_version: int = LINEAGE_SCHEMA_VERSION
@@ -256,20 +255,57 @@ class Lineage(Frozen):
     @classmethod
     def from_json(cls, text: str | bytes) -> Lineage:
         """Read a lineage back; a newer contract than known is refused."""
-        return parse_result(cls, "lineage", LINEAGE_SCHEMA_VERSION, text)
+        return parse_result(cls, "lineage", LINEAGE_SCHEMA_VERSION, text, _upgrade)
 
     def write(self, path: str | Path) -> None:
         """Write the JSON, atomically."""
         write_text(path, self.to_json() + "\n")
 
     def headline(self) -> str:
-        """The answer in one sentence: the end that forgot most, and the stage that lost most."""
+        """The answer in one sentence: the end that lost most, and the stage that lost most."""
         against = [stage for stage in self.comparisons if stage.against_root]
-        worst = max(against, key=lambda stage: stage.map.total.forgot.value)
+        worst = max(against, key=lambda stage: stage.map.old.lost.value)
         edges = [stage for stage in self.comparisons if stage.edge]
-        stage = max(edges, key=lambda found: found.map.total.forgot.value)
-        forgot, lost = (interval(stage_map.map.total.forgot, " %") for stage_map in (worst, stage))
-        told = f"of all checkpoints {worst.after} forgot most, against {self.root}: {forgot}"
+        stage = max(edges, key=lambda one: one.map.old.lost.value)
+        most, here = (range_words(stage_map.map.old.lost) for stage_map in (worst, stage))
+        told = f"of all checkpoints {worst.after} lost most, against {self.root}: {most}"
         if stage == worst:
             return told
-        return f"{told}; the stage that lost most is {stage.before} -> {stage.after}: {lost}"
+        return f"{told}; the stage that lost most is {stage.before} -> {stage.after}: {here}"
+
+
+def _upgrade(content: dict[str, Any]) -> dict[str, Any]:
+    """Turn the content of a version 1 lineage into that of version 2."""
+    return {
+        **content,
+        "schema_version": 2,
+        "comparisons": [
+            {**stage, "map": upgrade(stage["map"])} for stage in content["comparisons"]
+        ],
+        "worst_stages": {
+            end: [
+                {
+                    **worst,
+                    "lost": old_range(worst["forgetting"]),
+                    "flipped": worst["lost"],
+                    "flipped_on_path": worst["lost_on_path"],
+                }
+                for worst in stages
+            ]
+            for end, stages in content["worst_stages"].items()
+        },
+        "runs": [
+            {
+                **run,
+                "moments": [
+                    {
+                        **moment,
+                        "lost": old_range(moment["forgotten"]),
+                        "gained": old_range(moment["gained"]),
+                    }
+                    for moment in run["moments"]
+                ],
+            }
+            for run in content["runs"]
+        ],
+    }

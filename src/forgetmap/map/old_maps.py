@@ -59,6 +59,14 @@ def upgrade_cell(cell: dict[str, Any], margin: float) -> dict[str, Any]:
 _RETIRED = ("forgetting", "backward_transfer", "headline", "interval", "persistence")
 
 
+def old_range(estimate: dict[str, float]) -> dict[str, Any]:
+    """A number of version 1 whose estimator is not known any more: its interval is what is left."""
+    low, high = max(0.0, estimate["low"]), max(0.0, estimate["high"])
+    value = min(max(0.0, estimate["value"]), high)
+    ends = {"low_end": value, "high_end": high, "low": min(low, value), "high": high}
+    return {**ends, "of_known": None, "basis": "mixed"}
+
+
 def _range(old: dict[str, Any], drop: float, cell: dict[str, Any]) -> dict[str, Any]:
     raw, headline = old["raw"], cell.get("headline", "raw")
     half = old.get(headline) if headline != "raw" else None

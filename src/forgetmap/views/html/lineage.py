@@ -27,7 +27,7 @@ MOST_ITEMS = 600
 MOST_GROUPS = 60
 """Rows of the heat map."""
 _LOSING = 0.02
-"""Share forgotten from which an edge is drawn in the colour of loss."""
+"""Share lost from which an edge is drawn in the colour of loss."""
 _MOST_TICKS = 8
 """Doses that are all written on the axis of a curve."""
 _STAGE_WIDTH = 190
@@ -100,8 +100,8 @@ def _graph(result: Lineage) -> dict[str, Any]:
         {
             "from": place[step.before],
             "to": place[step.after],
-            "share": step.map.total.forgot.value,
-            "shade": "lost" if step.map.total.forgot.value >= _LOSING else "kept",
+            "share": step.map.old.lost.value,
+            "shade": "lost" if step.map.old.lost.value >= _LOSING else "kept",
         }
         for step in result.comparisons
         if step.edge
@@ -137,7 +137,7 @@ def _heat_map(result: Lineage, builder: Builder, lists: _Lists) -> dict[str, Any
     maps = [step.map.categories if builder.task_map else step.map.tasks for step in edges]
     groups = sorted(
         (group for group in builder.groups if any(group in cells for cells in maps)),
-        key=lambda group: -max(cells[group].forgot.value for cells in maps if group in cells),
+        key=lambda group: -max(cells[group].lost.value for cells in maps if group in cells),
     )
     rows, listed = [], []
     for number, group in enumerate(groups[:MOST_GROUPS]):
@@ -148,7 +148,7 @@ def _heat_map(result: Lineage, builder: Builder, lists: _Lists) -> dict[str, Any
                 continue
             items = _lost(builder, step.before, step.after, group)
             cell = {
-                "forgot": cells[group].forgot,
+                "range": cells[group].lost,
                 "place": f"lost-{column}-{number}",
                 "title": f"{step.before} → {step.after}, {group}",
                 "count": len(items),
@@ -237,12 +237,12 @@ def _run_chart(run: TrainingRun) -> dict[str, Any]:
         for stage, moment in enumerate(run.moments, 1)
     ]
     notes = [clean(moment.checkpoint, 60) for moment in run.moments]
-    forgotten = [moment.forgotten for moment in run.moments]
+    lost = [moment.lost.estimate for moment in run.moments]
     recovered = [moment.recovered for moment in run.moments]
     return _curves(
         run.number or "stage",
         doses,
-        series("forgotten, against the first checkpoint", "lost", doses, forgotten, notes),
+        series("lost, against the first checkpoint", "lost", doses, lost, notes),
         series("recovered, of the items lost before", "won", doses, recovered, notes),
     )
 

@@ -36,23 +36,25 @@ def _write(path: Path, rows: Iterable[Iterable[Any]]) -> None:
 
 
 def _cells(result: Lineage) -> Iterator[Iterable[Any]]:
-    estimates = [f"{name}{end}" for name in ("forgot", "gained") for end in ("", "_low", "_high")]
+    ends = ("low_end", "high_end", "low", "high", "basis")
+    ranges = [f"{name}_{end}" for name in ("lost", "gained") for end in ends]
     yield (
         *("before", "after", "edge", "against_root", "level", "name", "n"),
-        *("accuracy_before", "accuracy_after", "headline", *estimates, "raw_lost", "raw_gained"),
+        *("accuracy_before", "accuracy_after", *ranges, "raw_lost", "raw_gained"),
         *("p_adjusted", "forgetting", "net"),
     )
     for step in result.comparisons:
         whole = step.map
-        levels = {"total": {"all items": whole.total}, "category": whole.categories}
+        levels = {
+            "total": {"all items": whole.total, "old items": whole.old},
+            "category": whole.categories,
+        }
         for level, cells in (levels | {"task": whole.tasks}).items():
             for name, cell in cells.items():
                 yield (
                     *(step.before, step.after, int(step.edge), int(step.against_root)),
                     *(level, name, cell.n, cell.accuracy_before, cell.accuracy_after),
-                    cell.headline,
-                    *(getattr(e, end) for e in (cell.forgot, cell.gained)
-                      for end in ("value", "low", "high")),
+                    *(getattr(share, end) for share in (cell.lost, cell.gained) for end in ends),
                     *(cell.counts.n10, cell.counts.n01, cell.p_adjusted),
                     *(cell.verdict.forgetting, cell.verdict.net),
                 )  # fmt: skip

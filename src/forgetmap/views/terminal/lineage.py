@@ -10,7 +10,7 @@ from rich.tree import Tree
 from forgetmap.base.words import clean, percent
 from forgetmap.lineage.result import DoseCurve, LifeLines, Lineage, Merge, Node, TrainingRun
 from forgetmap.map.result import Cell
-from forgetmap.stats.estimate import interval
+from forgetmap.stats.estimate import interval, range_words
 from forgetmap.views.terminal.console import make_table, say, say_notes, say_table
 from forgetmap.views.words import interval_or_dash, points, verdict_mark
 
@@ -39,8 +39,8 @@ def print_lineage(result: Lineage, out: Console) -> None:
     say(
         out,
         f"{result.settings.majority} (life lines, merges, doses); missing items are never "
-        "taken for wrong. forgot, gained: headline estimator of the maps; 95 % intervals in "
-        "brackets; then the verdicts: forgetting, net change; ? is undecided.",
+        "taken for wrong. lost, gained: of the old skills, 95 % intervals in brackets; then the "
+        "verdicts: forgetting, net change; ? is can't tell.",
         "dim",
     )
 
@@ -81,18 +81,18 @@ def _label(result: Lineage, node: Node) -> Text:
     if more:
         text.append(f" ({', '.join(more)})", style="not bold dim")
     for parent in node.parents:
-        cell = result.comparison(parent, node.name).total
+        cell = result.comparison(parent, node.name).old
         name = f" {clean(parent, _NAME)}" if len(node.parents) > 1 else " parent"
         text.append(f"\n  against{name}: {_change(cell)}", style="not bold")
     if node.parents and result.root not in node.parents:
-        cell = result.comparison(result.root, node.name).total
+        cell = result.comparison(result.root, node.name).old
         text.append(f"\n  against root: {_change(cell)}", style="not bold")
     return text
 
 
 def _change(cell: Cell) -> str:
     verdict = ", ".join(map(verdict_mark, (cell.verdict.forgetting, cell.verdict.net)))
-    return f"forgot {interval(cell.forgot, ' %')}, gained {interval(cell.gained, ' %')}; {verdict}"
+    return f"lost {range_words(cell.lost)}, gained {range_words(cell.gained)}; {verdict}"
 
 
 def _life_lines(lines: LifeLines) -> Table:
@@ -105,18 +105,18 @@ def _life_lines(lines: LifeLines) -> Table:
 
 
 def _worst(result: Lineage, end: str) -> Table:
-    stages = sorted(result.worst_stages[end], key=lambda stage: -stage.forgetting.value)
+    stages = sorted(result.worst_stages[end], key=lambda stage: -stage.lost.value)
     rows = (
         (
             clean(stage.group, 40),
             f"{clean(stage.before, _NAME)} -> {clean(stage.after, _NAME)}",
-            interval(stage.forgetting),
-            f"{stage.lost:,.4g} / {stage.lost_on_path:,.4g}",
+            interval(stage.lost.estimate),
+            f"{stage.flipped:,.4g} / {stage.flipped_on_path:,.4g}",
             "yes" if stage.clear else "no",
         )
         for stage in stages[:_MOST_ROWS]
     )
-    names = ("group", "stage", "forgot %", "lost here / on the path", "clear")
+    names = ("group", "stage", "lost %", "flips here / on the path", "clear")
     return make_table(names, rows, left=("stage",))
 
 
@@ -160,12 +160,13 @@ def _run(run: TrainingRun) -> Table:
             clean(moment.checkpoint, _NAME),
             f"{stage if moment.dose is None else moment.dose:g}",
             points(moment.accuracy),
-            *map(interval_or_dash, (moment.forgotten, moment.gained, moment.recovered)),
+            *(interval(share.estimate) for share in (moment.lost, moment.gained)),
+            interval_or_dash(moment.recovered),
         )
         for stage, moment in enumerate(run.moments, 1)
     )
     number = run.number or "stage"
-    names = ("checkpoint", number, "accuracy %", "forgot %", "gained %", "recovered %")
+    names = ("checkpoint", number, "accuracy %", "lost %", "gained %", "recovered %")
     return make_table(names, rows)
 
 
