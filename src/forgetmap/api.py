@@ -28,6 +28,7 @@ def compare(
     flips: Output = None,
     report: Output = None,
     save: Output = None,
+    trained_on: Output = None,
     **options: Unpack[CompareOptions],
 ) -> ForgettingMap:
     """Map what was forgotten and gained between two logs.
@@ -40,9 +41,10 @@ def compare(
         flips: Write the items that changed to this CSV, JSONL or Parquet file.
         report: Write the map as one HTML file to look at and send around.
         save: Write the comparison to this folder, for `forgetmap serve`.
+        trained_on: The training data as JSON lines; items that they ask count as new.
         options: The other options of `forgetmap.map.compare_logs`: `before_model`, `after_model`,
             `task_map`, `metric`, `threshold`, `margin`, `identity`, `engine`, `columns`, `compat`,
-            `draws`, `seed`, `tick`.
+            `new`, `deterministic`, `noise_before`, `noise_after`, `draws`, `seed`, `tick`.
 
     Example:
         >>> from forgetmap.samples import Samples, content_hash
@@ -50,11 +52,15 @@ def compare(
         ...     return Samples.from_rows({"item": content_hash(str(i)), "score": s}
         ...                              for i, s in enumerate(scores))
         >>> result = compare(log(1, 1, 1, 0), log(1, 0, 1, 1))
-        >>> result.total.forgetting.raw.value, result.total.backward_transfer.raw.value
+        >>> result.total.raw.lost.value, result.total.raw.gained.value
         (0.25, 0.25)
     """
     if flips is not None:
         check_suffix(flips)
+    if trained_on is not None:
+        from forgetmap.mitigate.replay.pool import asks_the_same
+
+        options["was_trained"] = asks_the_same(trained_on)
     with_text = causes or any(output is not None for output in (flips, report, save))
     comparison = compare_logs(before, after, causes=with_text, **options)
     if flips:
@@ -77,7 +83,7 @@ def demo(flips: Output = None, report: Output = None) -> ForgettingMap:
     """
     before, after = example_logs()
     tasks = before.parents[1] / "tasks.csv"
-    return compare(before, after, task_map=tasks, flips=flips, report=report)
+    return compare(before, after, task_map=tasks, new=["airports"], flips=flips, report=report)
 
 
 def lineage(

@@ -1,4 +1,4 @@
-"""`forgetmap compare`: map what was forgotten and gained between two logs."""
+"""`forgetmap compare`: map what was lost and gained between two logs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import typer
 
 from forgetmap.cli.options import (
     Column,
+    Deterministic,
     Identity,
     Json,
     Margin,
+    New,
     Quiet,
     Report,
     Seed,
@@ -110,11 +112,28 @@ def compare(
             readable=False, metavar="FOLDER", help="Write figures for a paper: SVG, PNG, LaTeX."
         ),
     ] = None,
-    draws: Annotated[int, typer.Option(help="Bootstrap draws.")] = 10_000,
+    new: New = None,
+    trained_on: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar="FILE",
+            help="Training data as JSON lines; items that they ask count as new.",
+        ),
+    ] = None,
+    noise_before: Annotated[
+        str | None,
+        typer.Option(metavar="LOG", help="Second run of the model before; measures its noise."),
+    ] = None,
+    noise_after: Annotated[
+        str | None, typer.Option(metavar="LOG", help="The same for the model after.")
+    ] = None,
+    deterministic: Deterministic = False,
+    draws: Annotated[int, typer.Option(help="Draws of the test for clusters.")] = 10_000,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Map what was forgotten and gained between two logs.
+    """Map what was lost and gained between two logs.
 
     Reads what the evaluation harness wrote (lm-eval, lighteval, Inspect, HELM, OpenCompass and
     more), forgetmap's own Parquet, and any CSV, JSONL or Parquet table. Exit codes: 0 fine,
@@ -125,6 +144,8 @@ def compare(
       forgetmap compare runs/base runs/tuned
 
       forgetmap compare runs/base runs/tuned --gate max-forgetting=0.03 --json map.json
+
+      forgetmap compare runs/base runs/tuned --new airports --noise-before runs/base-again
 
       forgetmap compare before.csv after.csv --column score=is_right --flips lost.csv
     """
@@ -153,6 +174,11 @@ def compare(
             flips=flips,
             report=report,
             save=save,
+            new=new or (),
+            trained_on=trained_on,
+            noise_before=noise_before,
+            noise_after=noise_after,
+            deterministic=deterministic,
             draws=draws,
             seed=seed,
             tick=tick,

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forgetmap.cli.options import (
+    Deterministic,
     Identity,
     Json,
     Margin,
+    New,
     Quiet,
     Report,
     Seed,
@@ -61,7 +63,9 @@ def lineage(
         ),
     ] = None,
     report: Report = None,
-    draws: Annotated[int, typer.Option(help="Bootstrap draws for each map.")] = 1000,
+    new: New = None,
+    deterministic: Deterministic = False,
+    draws: Annotated[int, typer.Option(help="Draws of the test for clusters.")] = 1000,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -97,6 +101,8 @@ def lineage(
                 identity=identity,
                 csv=csv,
                 report=report,
+                new=new or (),
+                deterministic=deterministic,
                 draws=draws,
                 seed=seed,
                 tick=tick,

@@ -42,6 +42,19 @@ Report = Annotated[
         readable=False, metavar="FILE", help="Write one HTML file to look at and send around."
     ),
 ]
+New = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TASK",
+        help="Task that the training was meant to teach; reported apart. May be repeated.",
+    ),
+]
+Deterministic = Annotated[
+    bool,
+    typer.Option(
+        "--deterministic", help="You vouch for it: the same model would answer the same again."
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Seed of the draws.")]
 Dtype = Annotated[
     str,

@@ -175,7 +175,7 @@ def judge(result: ForgettingMap, policy: Policy, drift: Drift | None = None) -> 
         >>> policy = Policy(limits=[{"measure": "raw", "max": 0.05}, {"measure": "drop", "max": 0}])
         >>> judgement = judge(forgetmap.demo(), policy)
         >>> judgement.verdict, [finding.state for finding in judgement.findings]
-        ('BLOCK', ['broken', 'held'])
+        ('BLOCK', ['broken', 'undecided'])
     """
     cases = list(_cases(result, policy, drift))
     findings = [

@@ -151,7 +151,7 @@ def to_annotations(judgement: Judgement) -> Iterator[str]:
         >>> from forgetmap.gate.judgement import judge
         >>> from forgetmap.gate.policy import Policy
         >>> list(to_annotations(judge(forgetmap.demo(), Policy(limits=[{"max": 0}]))))[0][:38]
-        '::error title=forgetmap BLOCK::total: '
+        '::error title=forgetmap BLOCK::old: lo'
     """
     told: list[tuple[Verdict, str]] = [("WITHHELD", text) for text in judgement.obstacles]
     told += [(one.verdict, one.reason) for one in ordered(judgement) if one.verdict != "PASS"]

@@ -51,6 +51,8 @@ class Plan:
     floors: Floors | None = None
     same: bool = False
     """Both logs are one and the same."""
+    notes: list[str] = field(default_factory=list)
+    """What a reader must know of how the map was made."""
 
     def check(self, most_draws: int = 1_000_000) -> None:
         """Refuse numbers that make no sense, before any log is read."""

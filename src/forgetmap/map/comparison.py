@@ -20,6 +20,7 @@ from forgetmap.map.estimates import Floors, noise_floors
 from forgetmap.map.flips import changed_items, find_causes
 from forgetmap.map.result import Cell, ComparedModel, ForgettingMap, MapSettings
 from forgetmap.map.task_maps import TaskMap
+from forgetmap.map.trained import WasTrained, mark_trained
 from forgetmap.pairing.two_logs import Pairs, pair
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read_all
@@ -67,6 +68,7 @@ class CompareOptions(TypedDict, total=False):
     columns: Mapping[str, str] | None
     compat: str | None
     new: Iterable[str]
+    was_trained: WasTrained | None
     deterministic: bool
     noise_before: str | Path | Samples | None
     noise_after: str | Path | Samples | None
@@ -91,6 +93,7 @@ def compare_logs(
     compat: str | None = None,
     causes: bool = False,
     new: Iterable[str] = (),
+    was_trained: WasTrained | None = None,
     deterministic: bool = False,
     noise_before: str | Path | Samples | None = None,
     noise_after: str | Path | Samples | None = None,
@@ -115,6 +118,7 @@ def compare_logs(
         compat: `post-forget` adds the table of the published pipeline.
         causes: Say why items were lost, in every cell; reads the text of the logs.
         new: Tasks that the training was meant to teach; they are reported apart.
+        was_trained: Says of a prompt whether the training data ask it; such items are new too.
         deterministic: You vouch that a run has no noise: the same model answers the same again.
         noise_before: A second run of the model before, which measures its noise.
         noise_after: The same for the model after.
@@ -141,17 +145,26 @@ def compare_logs(
         same=before_model == after_model and _is_one_log(before, after),
     )
     plan.check()
-    _check_choices(identity, engine, compat)
+    _check_choices(identity, engine, compat, was_trained is not None)
     check_columns(columns or {})
     categories = task_map if isinstance(task_map, TaskMap | None) else TaskMap.load(task_map)
     how = ReadOptions(
-        text=causes or compat is not None,
+        text=causes or compat is not None or was_trained is not None,
         columns=columns or {},
         tick=tick or (lambda _bytes: None),
     )
     sources = ((before, before_model, "before"), (after, after_model, "after"))
-    run = _pair_in_lake if engine == "spark" else _pair_here
-    sides, pairs = run(sources, how, metric=metric, threshold=threshold, identity=identity)
+    if engine == "spark":
+        sides, pairs = _pair_in_lake(
+            sources, how, metric=metric, threshold=threshold, identity=identity
+        )
+    else:
+        sides = _read_sides(sources, how)
+        if was_trained is not None:
+            marked = mark_trained(sides, was_trained)
+            sides, plan = marked.sides, replace(plan, new=plan.new | marked.new)
+            plan.notes.append(f"{marked.items:,} items are in the training data: they are new")
+        pairs = pair(*sides, metric=metric, threshold=threshold, identity=identity)
     floors = _noise_floors(
         sides, (noise_before, noise_after), how, metric=pairs.metrics, threshold=threshold
     )
@@ -253,9 +266,8 @@ def _noise_floors(
 
 def _plan_notes(plan: Plan) -> list[str]:
     """What a reader must know of how the map was made."""
-    if plan.same:
-        return ["the two logs are one and the same: nothing can have been lost or gained"]
-    return []
+    same = ["the two logs are one and the same: nothing can have been lost or gained"]
+    return [*(same if plan.same else []), *plan.notes]
 
 
 def check_threshold(threshold: float) -> None:
@@ -264,24 +276,25 @@ def check_threshold(threshold: float) -> None:
         raise InputError(f"the threshold must be a number, not {threshold}")
 
 
-def _check_choices(identity: str, engine: str, compat: str | None) -> None:
+def _check_choices(identity: str, engine: str, compat: str | None, trained: bool) -> None:
     if identity not in ("content", "index"):
         raise InputError(f"--identity {identity}: must be content or index")
     if engine not in ("duckdb", "spark"):
         raise InputError(f"--engine {engine}: must be duckdb or spark")
     if compat is not None and compat not in published.PROTOCOLS:
         raise InputError(f"--compat {compat}: known are {', '.join(published.PROTOCOLS)}")
+    if engine == "spark" and trained:
+        raise InputError("--trained-on reads whole logs; it works with --engine duckdb only")
     if engine == "spark" and compat:
         raise InputError("--compat reads whole logs; it works with --engine duckdb only")
 
 
-def _pair_here(sources: Sources, how: ReadOptions, **options: Any) -> tuple[list[Samples], Pairs]:
-    """Read both logs, whatever harness wrote them, and pair them with DuckDB."""
+def _read_sides(sources: Sources, how: ReadOptions) -> list[Samples]:
+    """Read both logs, whatever harness wrote them."""
     logs = read_all([source for source, _, _ in sources], how)
-    sides = [
+    return [
         _only(samples, model, side) for samples, (_, model, side) in zip(logs, sources, strict=True)
     ]
-    return sides, pair(*sides, **options)
 
 
 def _pair_in_lake(

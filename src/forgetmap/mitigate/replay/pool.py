@@ -6,7 +6,7 @@ pairs of them, weighed by how few rows hold them (TF-IDF), against the forgotten
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +21,12 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.values import file_name
 from forgetmap.base.words import some
 from forgetmap.evaluate.prompts import Message
-from forgetmap.mitigate.replay.leaks import plain_words, question_words
+from forgetmap.mitigate.replay.leaks import (
+    EvaluationItem,
+    LeakCheck,
+    plain_words,
+    question_words,
+)
 from forgetmap.readers.framework import ReadOptions, json_lines
 
 _FEATURES = 2**20
@@ -104,6 +109,24 @@ def read_pool(path: str | Path) -> Pool:
     if not rows:
         raise InputError(f"{path}: holds no example; give JSON lines with {_FORMS}")
     return Pool(file_name(path), rows, unusable, warnings)
+
+
+def asks_the_same(path: str | Path) -> Callable[[str], bool]:
+    r"""Say of a prompt whether the training data of a file ask it, by the words of the question.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "train.jsonl"
+        >>> _ = file.write_text('{"prompt": "What is the capital of Chad?", '
+        ...                     '"completion": "N Djamena"}\n')
+        >>> known = asks_the_same(file)
+        >>> known("Question: What is the capital of Chad?\nAnswer:"), known("Who am I?")
+        (True, False)
+    """
+    check = LeakCheck(
+        EvaluationItem("training", str(row.line), row.asked) for row in read_pool(path).rows
+    )
+    return lambda prompt: check.find(prompt) is not None
 
 
 def _talk(record: Mapping[str, Any], where: str) -> Talk:
