@@ -19,6 +19,7 @@ from forgetmap.cli.gate import gate as gate_commands
 from forgetmap.cli.lineage import lineage
 from forgetmap.cli.merge import merge
 from forgetmap.cli.options import HELP
+from forgetmap.cli.plan import plan
 from forgetmap.cli.replay import replay
 from forgetmap.cli.score import score
 from forgetmap.cli.serve import serve
@@ -55,6 +56,7 @@ app.command()(convert)
 app.command()(demo)
 app.command()(serve)
 app.command()(lineage)
+app.command()(plan)
 app.command("eval")(evaluate)
 app.command("fetch-model")(fetch_model)
 app.command()(merge)
