@@ -21,12 +21,14 @@ from typer.testing import CliRunner
 
 from forgetmap.base.errors import InputError, WithheldError
 from forgetmap.capabilities.drift import drift, open_scores
+from forgetmap.capabilities.drift_aggregates import Question, decide
 from forgetmap.capabilities.drift_result import Drift
 from forgetmap.capabilities.manifest import Capability, Manifest, Metric
 from forgetmap.capabilities.score import score_responses
 from forgetmap.cli.drift import drift as drift_command
 from forgetmap.cli.score import score
 from forgetmap.samples.table import Meta, Samples
+from forgetmap.stats.estimate import Estimate
 from forgetmap.stats.tests import mcnemar
 from forgetmap.views.html.drift import heat_map
 from forgetmap.views.html.shell import read
@@ -89,6 +91,142 @@ def test_an_interval_holds_its_own_point_where_all_was_lost():
     for found in (result.metrics[0], result.capabilities[0], result.groups[0]):
         assert found.relative.value == -1.0
         assert found.relative.low <= -1.0 < found.relative.high < 0
+
+
+values_0_1 = st.sampled_from([0.0, 0.3, 1.0])
+
+
+@given(st.lists(st.tuples(values_0_1, values_0_1), min_size=5, max_size=50))
+@settings(max_examples=30)
+def test_no_point_lies_outside_its_interval(pairs):
+    result = compare(*(scores([pair[side] for pair in pairs], said=str(side)) for side in (0, 1)))
+    for row in (*result.metrics, *result.capabilities, *result.groups):
+        ends = [end for found in (row.lost, row.gained) for end in (found.at_least, found.at_most)]
+        for found in (row.change, row.relative, *ends):
+            assert found is None or found.low <= found.value <= found.high
+
+
+def test_a_metric_that_lost_all_holds_its_own_point():
+    cell = one([1.0] * 40, [0.0] * 40)
+    assert cell.change.low <= cell.change.value == -1.0 < cell.change.high < -0.8
+
+
+def test_a_verdict_of_a_change_needs_an_interval_without_zero():
+    found = Estimate(value=-0.1, low=-0.21, high=0.01)
+    asked = Question(found, (-0.2, -0.001), (-0.2, -0.001), 0.02, 0.01, 0.01, two_sided=False)
+    assert decide(asked).verdict == "undecided"
+    assert decide(asked._replace(estimate=Estimate(value=-0.1, low=-0.2, high=-0.001))) == (
+        "worse",
+        None,
+    )
+
+
+# --- answers without a score ----------------------------------------------------------------------
+
+STEADY = [1.0] * 2100 + [0.0] * 900
+
+
+def steady_with(how, count):
+    """Nothing changed, but `count` answers lack a score."""
+    before, after = scores(STEADY, said="x"), scores(STEADY, said="y")
+    if how == "failed":
+        for row in after[:count]:
+            row |= {"score": None, "status": "judge_failed"}
+    elif how == "one-sided":
+        after = after[count:]
+    else:
+        for row in [*before[:count], *after[:count]]:
+            row |= {"score": None, "status": "invalid_gold"}
+    return compare(before, after)
+
+
+@pytest.mark.parametrize("how", ["failed", "one-sided"])
+def test_half_of_the_answers_missing_is_never_equivalent(how):
+    assert steady_with(how, 0).metrics[0].verdict == "equivalent"
+    result = steady_with(how, 1500)
+    (cell,) = result.metrics
+    assert (cell.missing.items, cell.missing.share) == (1500, 0.5)
+    assert cell.missing.low < -0.45  # all of them were right before
+    for found in (cell, *result.capabilities, *result.groups):
+        assert found.verdict == "undecided"
+        assert "scores for the 1,500" in found.decides
+
+
+def test_the_same_words_prove_nothing_of_the_answers_that_are_missing():
+    before, after = scores(STEADY, said="x"), scores(STEADY, said="x")
+    assert compare(before, after).metrics[0].verdict == "equivalent"
+    assert compare(before, after[1500:]).metrics[0].verdict == "undecided"
+
+
+def test_items_that_a_metric_was_not_asked_of_are_not_missing():
+    (cell,) = steady_with("not asked", 1500).metrics
+    assert (cell.missing, cell.verdict) == (None, "equivalent")
+
+
+def test_a_few_missing_answers_do_no_harm():
+    (cell,) = steady_with("failed", 15).metrics
+    assert cell.missing.items == 15
+    assert -0.02 < cell.missing.low < cell.change.low
+    assert cell.verdict == "equivalent"
+
+
+def test_failures_cannot_make_a_model_better():
+    """Every answer that got worse failed: what is left has only gains."""
+    before = [1.0] * 600 + [0.0] * 400
+    after = [None] * 300 + [1.0] * 300 + [1.0] * 100 + [0.0] * 300
+    (cell,) = compare(scores(before), scores(after)).metrics
+    assert cell.change.low > 0
+    assert (cell.verdict, cell.missing.items) == ("undecided", 300)
+    assert cell.missing.low < -0.1
+
+
+def test_a_metric_that_one_side_lacks_leaves_its_capability_open():
+    both = scores(STEADY, said="x") + scores(STEADY, "u", said="x")
+    result = compare(both, scores(STEADY, said="x"), metric(), metric("u"))
+    assert result.metrics[0].verdict == "equivalent"
+    for found in (result.capabilities[0], result.groups[0]):
+        assert (found.verdict, found.decides) == ("undecided", "scores of both models for u m")
+
+
+def test_what_would_decide_is_told():
+    cell = one([1.0] * 30 + [0.0] * 10, [1.0] * 27 + [0.0] * 3 + [1.0] * 2 + [0.0] * 8)
+    assert cell.verdict == "undecided"
+    assert re.fullmatch(r"about [\d,]+ items in all", cell.decides)
+    assert one(BEFORE, AFTER).decides is None
+
+
+# --- lost and gained apart ------------------------------------------------------------------------
+
+
+def test_a_gain_does_not_hide_a_loss():
+    before, after = [1.0] * 40 + [0.0] * 60, [0.0] * 30 + [1.0] * 10 + [1.0] * 30 + [0.0] * 30
+    result = compare(scores(before), scores(after))
+    for row in (result.metrics[0], result.capabilities[0], result.groups[0]):
+        assert row.change.value == 0
+        for found in (row.lost, row.gained):
+            assert (found.at_least.value, found.at_most.value) == (0, pytest.approx(0.3))
+
+
+@given(st.lists(st.tuples(values_0_1, values_0_1), min_size=5, max_size=50))
+@settings(max_examples=20)
+def test_gained_minus_lost_is_the_change(pairs):
+    before, after = ([pair[side] for pair in pairs] for side in (0, 1))
+    there, back = one(before, after), one(after, before)
+    for end in ("at_least", "at_most"):
+        lost, gained = getattr(there.lost, end), getattr(there.gained, end)
+        assert gained.value - lost.value == pytest.approx(there.change.value)
+        assert lost.value <= there.lost.at_most.value + 1e-12
+        assert lost.value == pytest.approx(getattr(back.gained, end).value)
+    falls = np.maximum(np.subtract(before, after), 0)
+    assert there.lost.at_most.value == pytest.approx(falls.mean())
+
+
+def test_lost_is_what_got_worse_by_the_direction_of_the_metric():
+    up, down = one(BEFORE, AFTER), one(BEFORE, AFTER, direction="down")
+    assert up.lost.at_most.value == pytest.approx(0.15)
+    assert up.lost.at_least.value == pytest.approx(0.11)
+    assert down.gained == up.lost
+    assert one([3.0] * 20, [4.0] * 20, range=(1, 5)).lost is None
 
 
 def test_lower_is_better_where_the_manifest_says_so():
@@ -187,10 +325,14 @@ def test_the_order_of_rows_is_irrelevant():
 
 
 def test_the_same_seed_gives_the_same_result():
+    rng = np.random.default_rng(0)
+    shares = rng.random((2, 100))
     first, again, other = (
-        compare(scores(BEFORE), scores(AFTER), seed=seed).metrics[0].change for seed in (0, 0, 7)
+        compare(*map(scores, shares), seed=seed).metrics[0] for seed in (0, 0, 7)
     )
-    assert first == again != other
+    assert first == again
+    assert first.change == other.change  # only the test of uneven changes draws at random
+    assert first.p_value != other.p_value
 
 
 @pytest.mark.parametrize("missing", ["before", "after"])
@@ -253,22 +395,45 @@ def test_runs_are_repeats_within_an_item():
 
 
 @pytest.mark.parametrize(
-    ("before", "reason"),
+    ("before", "after", "reason"),
     [
-        ([0.0] * 100, "not clear of zero"),
-        ([1.0] * 20 + [0.0] * 480, "below 0.05 of the range"),
-        ([1.0] * 4 + [0.0] * 46, "fewer than 5 events"),
+        ([0.0] * 100, [0.0] * 100, "rest on 0 items above zero"),
+        ([1.0] * 4 + [0.0] * 46, [0.0] * 46 + [1.0] * 4, "rest on 8 items above zero"),
+        ([0.0] * 60, [1.0] * 40 + [0.0] * 20, "before is not clear of zero"),
+        ([-1.0, 2.0] * 40, [1.0, 2.0] * 40, "below zero have no relative change"),
     ],
 )
-def test_relative_change_is_withheld_near_zero(before, reason):
-    """M3: 42 to 65 of 300 is +55 %, and from nothing to something is no percentage at all."""
-    result = compare(scores(before, said="x"), scores(before[::-1], said="y"))
+def test_relative_change_is_withheld_where_a_ratio_would_mislead(before, after, reason):
+    """M3: from nothing to something is no percentage at all. The change is always there."""
+    kind = metric(range=(-1, 2)) if min(before) < 0 else metric()
+    result = compare(scores(before, said="x"), scores(after, said="y"), kind)
     (cell,) = result.metrics
     assert cell.relative is None
     assert reason in cell.withheld
-    assert result.capabilities[0].relative is None
+    for aggregate in (*result.capabilities, *result.groups):
+        assert aggregate.relative is None
+        assert aggregate.left_out
+        assert aggregate.change.value == pytest.approx(cell.change.value / (kind.width or 1))
     assert result.capabilities[0].left_out == ["t m"]
-    assert result.groups == []
+
+
+def test_what_is_withheld_is_decided_by_both_sides_alike():
+    """A base that came out high by chance must not pass where one that came out low does not."""
+    high, low = [1.0] * 28 + [0.0] * 372, [0.0] * 380 + [1.0] * 20
+    there = compare(scores(high, said="x"), scores(low, said="y")).metrics[0]
+    back = compare(scores(low, said="y"), scores(high, said="x")).metrics[0]
+    assert there.relative is not None
+    assert back.relative is not None
+    assert there.p_value == back.p_value
+
+
+def test_an_aggregate_without_any_ratio_has_a_change_and_a_verdict():
+    before, after = [1.0] * 22 + [0.0] * 10, [0.0] * 32
+    result = compare(scores(before, said="x"), scores(after, said="y"))
+    for found in (result.capabilities[0], result.groups[0]):
+        assert found.relative is None
+        assert found.change.value == pytest.approx(-22 / 32)
+        assert found.verdict == "worse"
 
 
 def test_captracks_formula_from_the_same_means():
@@ -607,6 +772,21 @@ def test_a_task_without_content_on_one_side_is_paired_by_id():
     result = compare(before, after)
     assert result.coverage.identity == "index"
     assert result.metrics[0].n == 30
+
+
+def test_results_of_earlier_versions_lack_the_newer_fields():
+    result = compare(scores(BEFORE), scores(AFTER))
+    stored = json.loads(result.to_json())
+    for row in (*stored["groups"], *stored["capabilities"], *stored["metrics"]):
+        for name in ("lost", "gained", "missing", "decides"):
+            del row[name]
+    for row in (*stored["groups"], *stored["capabilities"]):
+        del row["change"]
+    stored["metrics"][0]["interval"] = "bootstrap"
+    old = Drift.from_json(json.dumps(stored))
+    assert (old.metrics[0].lost, old.groups[0].change, old.groups[0].missing) == (None, None, 0)
+    assert old.schema_version == result.schema_version == 1
+    assert old.to_csv().count("\n") == result.to_csv().count("\n")
 
 
 def test_results_of_earlier_versions_have_no_coverage():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,20 +15,25 @@ from forgetmap.base.words import some
 from forgetmap.capabilities import drift_stats as stats
 from forgetmap.capabilities.drift_aggregates import (
     NEAR,
+    Falls,
+    Judged,
     Part,
+    Question,
     capability_drifts,
     decide,
     group_drifts,
 )
+from forgetmap.capabilities.drift_means import Mean, mean_over, ratio_over
 from forgetmap.capabilities.drift_result import (
     Drift,
     DriftSettings,
     Flips,
     MetricDrift,
+    Missing,
     MissingMetric,
     Size,
 )
-from forgetmap.capabilities.drift_stats import Changes, Kind, Means
+from forgetmap.capabilities.drift_stats import Changes, Unscored
 from forgetmap.capabilities.manifest import Capability, Direction, Manifest, Metric
 from forgetmap.map.cells import Plan
 from forgetmap.pairing.scores import MetricPairs, ScorePairs, by_task, check_scored
@@ -36,11 +42,13 @@ from forgetmap.samples.comparability import find_confounds
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Samples
 from forgetmap.stats import tests
+from forgetmap.stats.estimate import Estimate
 
 Floats = NDArray[np.float64]
 
 MIN_ITEMS = 5
 """Of fewer items nothing is said."""
+_ONE_SIDED = "only scored"
 
 
 @dataclass
@@ -48,10 +56,9 @@ class _Cell:
     """A metric's result, with what its verdict and its capability need."""
 
     result: MetricDrift
-    relative: Floats | None
-    """Draws of the relative change; None where it is withheld."""
-    near: tuple[float, float]
-    """90 % interval of the change: inside the margin means equivalent (two one-sided tests)."""
+    part: Part
+    change: Mean
+    """In units of the metric, oriented so that negative is worse."""
 
 
 def open_scores(
@@ -119,8 +126,9 @@ def compare_scores(
             f"no metric of the manifest {known.name} has {MIN_ITEMS} items with scores on both "
             "sides; check that both files were scored by this manifest"
         )
-    parts = {key: part for key, cell in cells.items() if (part := _part(cell))}
-    capabilities, wholes = capability_drifts(known, cells.keys(), parts, margin)
+    parts = {key: cell.part for key, cell in cells.items()}
+    one_sided = {(gap.task, gap.metric) for gap in gaps if gap.reason.startswith(_ONE_SIDED)}
+    capabilities, wholes = capability_drifts(known, cells.keys(), parts, one_sided, margin)
     before, after = scores.samples.values()
     coverage, conflicts = scores.coverage()
     ignored = sorted(f"{task} {metric}" for task, metric in found.keys() - known.metrics.keys())
@@ -180,9 +188,9 @@ def _missing(pairs: MetricPairs | None) -> str | None:
     if pairs is None:
         return "scored on neither side"
     if not pairs.said_after.any():
-        return "only scored before"
+        return f"{_ONE_SIDED} before"
     if not pairs.said_before.any():
-        return "only scored after"
+        return f"{_ONE_SIDED} after"
     paired = int(np.count_nonzero(pairs.paired))
     if paired < MIN_ITEMS:
         return f"{paired} items have a score on both sides, fewer than {MIN_ITEMS}"
@@ -201,78 +209,129 @@ def _metric_cells(
     }
     for task, metrics in by_task(found):
         rng = np.random.default_rng([plan.seed, content_hash(task)])
-        entries = [manifest.metrics[task, name] for name in metrics]
-        pairs = list(metrics.values())
-        drawn = _task_draws(entries, pairs, plan, rng)
-        for entry, one, (kind, means) in zip(entries, pairs, drawn, strict=True):
-            owner = owners[task, entry.metric]
-            cells[task, entry.metric] = _metric_cell(entry, owner, one, kind, means, plan, rng)
+        items = np.unique(np.concatenate([metric.item for metric in metrics.values()]))
+        for name, pairs in metrics.items():
+            entry = manifest.metrics[task, name]
+            kept = _Kept.of(entry, pairs, items)
+            p_value = stats.p_value(kept.changes, rng, plan.draws)
+            cells[task, name] = _metric_cell(entry, owners[task, name], pairs, kept, p_value, plan)
     cells = {key: cells[key] for key in manifest.metrics if key in cells}
     for role, adjust in (("primary", tests.holm), ("deep-dive", tests.benjamini_hochberg)):
         family = [cell for cell in cells.values() if cell.result.role == role]
         adjusted = adjust([cell.result.p_value for cell in family])
         for cell, p in zip(family, adjusted, strict=True):
-            result = cell.result
-            sides = result.direction == "two-sided"
-            oriented = _sign(result.direction) * result.change.value
-            verdict = decide(oriented, cell.near, result.margin, float(p), two_sided=sides)
-            if result.interval == "same answers":  # also where the margin is a share of nothing
-                verdict = "equivalent"
-            cell.result = result.model_copy(update={"p_adjusted": float(p), "verdict": verdict})
+            judged = _verdict(cell, float(p))
+            update = {"p_adjusted": float(p), **judged._asdict()}
+            cell.result = cell.result.model_copy(update=update)
     return cells
 
 
-def _task_draws(
-    entries: Sequence[Metric],
-    pairs: Sequence[MetricPairs],
-    plan: Plan,
-    rng: np.random.Generator,
-) -> list[tuple[Kind, Means]]:
-    """The bootstrap's draws; others where it would be too sure of itself, or there is no doubt."""
-    all_changes = [stats.Changes.of(metric) for metric in pairs]
-    kinds = [_kind(entry, changes) for entry, changes in zip(entries, all_changes, strict=True)]
-    drawn = stats.draw_task(pairs, plan.draws, rng)
-    small = [index for index, kind in enumerate(kinds) if kind == "bayes"]
-    if small:
-        bounds = [_bounds(entries[index], all_changes[index]) for index in small]
-        chosen = [pairs[index] for index in small]
-        cautious = stats.draw_cautiously(chosen, bounds, plan.draws, rng)
-        for index, means in zip(small, cautious, strict=True):
-            drawn[index] = means
-    return list(zip(kinds, drawn, strict=True))
+def _verdict(cell: _Cell, p_adjusted: float) -> Judged:
+    result, change = cell.result, cell.change
+    if change.certain and change.value == 0 and result.interval == "same answers":
+        near, worst = (0.0, 0.0), change.worst(NEAR)
+        margin = max(result.margin, np.finfo(float).tiny)  # also where it is a share of nothing
+    else:
+        inner = change.estimate(NEAR)
+        near, worst, margin = (inner.low, inner.high), change.worst(NEAR), result.margin
+    lacking = result.missing.items if result.missing else 0
+    return decide(
+        Question(
+            estimate=change.estimate(),
+            near=near,
+            worst=worst,
+            margin=margin,
+            p_value=result.p_value,
+            p_adjusted=p_adjusted,
+            two_sided=result.direction == "two-sided",
+            missing=f"scores for the {lacking:,} of {result.n + lacking:,} items that lack one",
+            n=result.n,
+        )
+    )
 
 
-def _kind(entry: Metric, changes: Changes) -> Kind:
-    if changes.same:
-        return "same answers"
-    return "bayes" if stats.is_small(changes, entry.width is not None) else "bootstrap"
+@dataclass
+class _Kept:
+    """The items of a metric that have a score on both sides, and their means."""
+
+    changes: Changes
+    bounds: tuple[float, float]
+    unscored: Unscored
+    task: str
+    where: NDArray[np.int64]
+    """Their places among all items of the task."""
+    items: int
+
+    @classmethod
+    def of(cls, entry: Metric, pairs: MetricPairs, items: NDArray[np.uint64]) -> _Kept:
+        changes = stats.Changes.of(pairs)
+        bounds = _bounds(entry, pairs)
+        where = np.searchsorted(items, pairs.item[pairs.paired])
+        unscored = stats.unscored(pairs, bounds)
+        return cls(changes, bounds, unscored, entry.task, where, len(items))
+
+    @property
+    def width(self) -> float:
+        """How far one item can move; not at all where all answers are the same."""
+        return 0.0 if self.changes.same else self.bounds[1] - self.bounds[0]
+
+    def mean(self, values: Floats) -> Mean:
+        """A mean over the items."""
+        return mean_over(self.task, self.where, self.items, values, self.width)
+
+    @cached_property
+    def change(self) -> Mean:
+        """The change, in units of the metric."""
+        found = self.mean(self.changes.change)
+        return replace(found, slack=self.unscored.shift(len(self.changes.before), found.value))
+
+    def relative(self) -> Mean:
+        """The relative change; 0 where all answers are the same, also of a base of zero."""
+        changes, slack = self.changes, self.change.slack
+        base = abs(float(changes.before.mean()))
+        slack = (slack[0] / base, slack[1] / base) if base else (-1.0, 1.0)
+        if changes.same:
+            return replace(
+                self.mean(changes.change), slack=slack if self.unscored.items else (0, 0)
+            )
+        before, after = changes.before, changes.after
+        found = ratio_over(self.task, self.where, self.items, before, after, self.width)
+        return replace(found, slack=slack)
+
+    def falls(self, sign: int) -> Falls:
+        """What got worse, what got better, and the net of both."""
+        change = sign * self.changes.change
+        lost, gained = self.mean(np.maximum(-change, 0.0)), self.mean(np.maximum(change, 0.0))
+        return Falls(lost, gained, self.change.turned(sign))
 
 
-def _bounds(entry: Metric, changes: Changes) -> tuple[float, float]:
+def _bounds(entry: Metric, pairs: MetricPairs) -> tuple[float, float]:
     """The metric's range; where it is open, the range of the values seen."""
     low, high = entry.range
-    if low is not None and high is not None:
-        return low, high
-    seen = np.concatenate([changes.before, changes.after])
-    return float(seen.min()), float(seen.max())
+    seen = np.concatenate([pairs.before, pairs.after])
+    return (
+        float(np.nanmin(seen)) if low is None else low,
+        float(np.nanmax(seen)) if high is None else high,
+    )
 
 
 def _metric_cell(
     entry: Metric,
     owner: Capability,
     pairs: MetricPairs,
-    kind: Kind,
-    means: Means,
+    kept: _Kept,
+    p_value: float,
     plan: Plan,
-    rng: np.random.Generator,
 ) -> _Cell:
-    changes = stats.Changes.of(pairs)
+    changes, change = kept.changes, kept.change
     binary = changes.binary and entry.range == (0, 1)
-    reason = stats.withheld(changes, means, entry.width)
+    reason = stats.withheld(changes)
+    part = _part(entry, kept, withheld=reason is not None)
+    lost, gained = part.falls.ends() if part.falls else (None, None)
     scale = abs(float(changes.before.mean())) if entry.width is None else entry.width
-    near = stats.change_of(changes, means, kind, NEAR)
     size = Size(standardised=stats.standardised(changes), ks=stats.ks_distance(changes))
     both = (pairs.said_before > 0) & (pairs.said_after > 0)
+    sign = _sign(entry.direction)
     result = MetricDrift(
         capability=owner.code,
         group=owner.group,
@@ -287,8 +346,8 @@ def _metric_cell(
         runs_after=changes.runs[1],
         before=float(changes.before.mean()),
         after=float(changes.after.mean()),
-        change=stats.change_of(changes, means, kind),
-        relative=None if reason else stats.relative_of(changes, means, kind),
+        change=change.estimate(),
+        relative=part.relative.turned(sign).estimate() if part.relative else None,
         withheld=reason,
         flips=_flips(changes.before, changes.after) if binary else None,
         size=size if entry.direction == "two-sided" else None,
@@ -297,29 +356,44 @@ def _metric_cell(
         only_before=int(np.count_nonzero(pairs.said_after == 0)),
         only_after=int(np.count_nonzero(pairs.said_before == 0)),
         unscored=int(np.count_nonzero(both & ~pairs.paired)),
-        p_value=stats.p_value(changes, rng, plan.draws),
+        p_value=p_value,
         p_adjusted=1.0,
         test="mcnemar" if binary and changes.runs == (1, 1) else "sign-flip",
-        interval=kind,
+        interval="same answers" if changes.same else "student",
         margin=(entry.margin or plan.margin) * scale,
         mde=stats.detectable(changes, entry.width),
         verdict="undecided",
+        lost=lost,
+        gained=gained,
+        missing=_missing_items(kept, change.estimate()),
     )
-    relative = None if reason else stats.relative_draws(changes, means)
-    return _Cell(result, relative, (near.low, near.high))
+    return _Cell(result, part, change.turned(sign))
+
+
+def _missing_items(kept: _Kept, change: Estimate) -> Missing | None:
+    lacking, n = kept.unscored, len(kept.changes.before)
+    if not lacking.items:
+        return None
+    low, high = lacking.widen(n, (change.low, change.high))
+    share = lacking.items / (n + lacking.items)
+    return Missing(items=lacking.items, share=share, low=low, high=high)
 
 
 def _sign(direction: Direction) -> int:
     return -1 if direction == "down" else 1
 
 
-def _part(cell: _Cell) -> Part | None:
+def _part(entry: Metric, kept: _Kept, *, withheld: bool) -> Part:
     """A metric as part of its capability: oriented so that negative is worse."""
-    result = cell.result
-    if cell.relative is None or result.relative is None:
-        return None
-    sign = _sign(result.direction)
-    return Part(result.name, sign * result.relative.value, sign * cell.relative, 0.0, result.n)
+    sign, width = _sign(entry.direction), entry.width
+    return Part(
+        name=f"{entry.task} {entry.metric}",
+        relative=None if withheld else kept.relative().turned(sign),
+        change=None if width is None else kept.change.turned(sign).scaled(1 / width),
+        falls=kept.falls(sign) if entry.range == (0, 1) else None,
+        missing=kept.unscored.items,
+        two_sided=entry.direction == "two-sided",
+    )
 
 
 def _flips(before: Floats, after: Floats) -> Flips:

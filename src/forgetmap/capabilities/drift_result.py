@@ -31,6 +31,28 @@ class Flips(Frozen):
     gained: float
 
 
+class Between(Frozen):
+    """A share that is not known from the scores alone, only between two ends.
+
+    A score of a single run holds the luck of that run. What was lost lies between the net loss,
+    as if every gain were luck, and the drop of all items that fell, as if nothing were.
+    """
+
+    at_least: Estimate
+    at_most: Estimate
+
+
+class Missing(Frozen):
+    """Items without a score on both sides, and what they could do to the change at worst."""
+
+    items: int
+    share: float
+    """Of all items that either side has."""
+    low: float
+    """Low end of the change if all missing scores were as bad for it as the range allows."""
+    high: float
+
+
 class Size(Frozen):
     """How large a two-sided drift is, whatever its sign."""
 
@@ -73,12 +95,23 @@ class MetricDrift(Frozen):
     p_value: float
     p_adjusted: float
     test: Literal["mcnemar", "sign-flip"]
-    interval: Literal["bootstrap", "bayes", "same answers"]
+    interval: Literal["student", "bootstrap", "bayes", "same answers"]
+    """`bootstrap` and `bayes` are of earlier versions."""
     margin: float
     """In units of the metric."""
     mde: float
     """Smallest change that would have been found with 80 % power."""
     verdict: Verdict
+    lost: Between | None = None
+    """Share of the items' score that was lost, for ranges from 0 to 1; see `Between`.
+
+    What got worse, by the metric's direction; for two-sided metrics, what fell.
+    """
+    gained: Between | None = None
+    missing: Missing | None = None
+    """None where every item has a score on both sides, and in results of earlier versions."""
+    decides: str | None = None
+    """What would decide an undecided verdict."""
 
     @property
     def name(self) -> str:
@@ -112,6 +145,23 @@ class Aggregate(Frozen):
     p_value: float
     p_adjusted: float
     verdict: Verdict
+    change: Estimate | None = None
+    """Mean change of the parts that have a range, in shares of it: also where a ratio is withheld.
+
+    None where no part has a range, and in results of earlier versions.
+    """
+    lost: Between | None = None
+    """Mean over the parts with a range from 0 to 1; see `MetricDrift.lost`."""
+    gained: Between | None = None
+    missing: int = 0
+    """Items of its parts without a score on both sides."""
+    decides: str | None = None
+    """What would decide an undecided verdict."""
+
+    @property
+    def judged(self) -> Estimate | None:
+        """What the verdict is on: the relative change, or the change where that is withheld."""
+        return self.relative or self.change
 
 
 class CapabilityDrift(Aggregate):
@@ -222,16 +272,24 @@ _CSV_COLUMNS = (
     *("before", "after", "change", "change_low", "change_high"),
     *("relative", "relative_low", "relative_high", "spread"),
     *("without_one_low", "without_one_high", "worst", "lost", "gained", "standardised", "ks"),
+    *("lost_at_least", "lost_at_most", "gained_at_least", "gained_at_most"),
     *("failures_before", "failures_after", "only_before", "only_after", "unscored"),
-    *("p_value", "p_adjusted", "test", "interval", "margin", "mde", "verdict", "note"),
+    *("missing", "missing_low", "missing_high"),
+    *("p_value", "p_adjusted", "test", "interval", "margin", "mde", "verdict", "decides", "note"),
 )
+
+
+_PLAIN = {"spread", "worst", "p_value", "p_adjusted", "verdict", "decides", "missing"}
 
 
 def _aggregate_row(cell: Aggregate) -> dict[str, Any]:
     out = cell.leave_one_out
     return {
-        **cell.model_dump(include={"spread", "worst", "p_value", "p_adjusted", "verdict"}),
+        **cell.model_dump(include=_PLAIN),
+        **_spread("change", cell.change),
         **_spread("relative", cell.relative),
+        **_ends("lost", cell.lost),
+        **_ends("gained", cell.gained),
         "n": len(cell.parts),
         "without_one_low": out.low if out else None,
         "without_one_high": out.high if out else None,
@@ -240,10 +298,16 @@ def _aggregate_row(cell: Aggregate) -> dict[str, Any]:
 
 
 def _metric_row(cell: MetricDrift) -> dict[str, Any]:
-    nested = {"change", "relative", "flips", "size", "withheld", "range"}
-    plain = cell.model_dump(exclude=nested | {"runs_before", "runs_after"})
+    nested = {"change", "relative", "flips", "size", "withheld", "range", "lost", "gained"}
+    plain = cell.model_dump(exclude=nested | {"runs_before", "runs_after", "missing"})
+    missing = cell.missing
     return {
         **plain,
+        **_ends("lost", cell.lost),
+        **_ends("gained", cell.gained),
+        "missing": missing.items if missing else 0,
+        "missing_low": missing.low if missing else None,
+        "missing_high": missing.high if missing else None,
         **_spread("change", cell.change),
         **_spread("relative", cell.relative),
         **(cell.flips.model_dump() if cell.flips else {}),
@@ -256,6 +320,13 @@ def _spread(name: str, estimate: Estimate | None) -> dict[str, float | None]:
     if estimate is None:
         return {}
     return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+
+
+def _ends(name: str, found: Between | None) -> dict[str, float]:
+    if found is None:
+        return {}
+    ends = {"at_least": found.at_least.value, "at_most": found.at_most.value}
+    return {f"{name}_{end}": value for end, value in ends.items()}
 
 
 def signed(share: float, digits: int = 1) -> str:

@@ -1,47 +1,28 @@
-"""How sure a change of a metric is: draws of both means over items, intervals, tests.
+"""What is known of one metric: its items' changes, what a missing answer could do, tests.
 
-The item is the unit; its runs stay together. All metrics of a task are drawn with the same items,
-so that a capability made of several metrics of one task does not count the same noise as new.
+The item is the unit; its runs stay together. How sure a mean is, of one metric or of many, is in
+`drift_means`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from forgetmap.pairing.scores import MetricPairs
-from forgetmap.stats import intervals, tests
-from forgetmap.stats.estimate import Estimate
+from forgetmap.stats import tests
 from forgetmap.stats.power import minimum_detectable_effect
 
 Floats = NDArray[np.float64]
 
-FLOOR = 0.05
-"""Share of the range below which a base is too near zero for a relative change."""
-EVENTS = 5
-"""And the sum over items, in units of the range, below which it is."""
-_FEW_PATTERNS = 50
-"""Up to so many distinct outcomes, items are drawn as counts of outcomes."""
-_BLOCK = 500_000
-"""Item weights held at one time; what fits the processor's cache is drawn five times quicker."""
-_PRIOR = 0.5
-"""Pseudo-items on each corner of the range: Jeffreys' prior for 0/1 outcomes."""
+ENOUGH = 30
+"""Items above zero on either side that a relative change needs; its bias is at most 2 over them."""
 _SMALL_TEST = 200
 """Up to so many items the signs are flipped at random; beyond, their sum is normal."""
-
-Kind = Literal["bootstrap", "bayes", "same answers"]
-
-
-class Means(NamedTuple):
-    """A metric's means over items, before and after: the data's, or draws of them."""
-
-    before: Floats
-    after: Floats
 
 
 class Changes(NamedTuple):
@@ -81,157 +62,73 @@ class Changes(NamedTuple):
         )
 
 
-def draw_task(pairs: Sequence[MetricPairs], draws: int, rng: np.random.Generator) -> list[Means]:
-    """Draw the means of all metrics of a task by resampling its items."""
-    sums = _resampled(_table(pairs), draws, rng)
-    # A metric that few of the items have may be missing from a draw altogether.
-    counts = np.maximum(sums[0::3], 1)
-    return [
-        Means(before / count, after / count)
-        for count, before, after in zip(counts, sums[1::3], sums[2::3], strict=True)
-    ]
+def items_behind(changes: Changes) -> float:
+    """How many items a relative change rests on: those above zero on either side.
 
+    For scores of all sizes it is Kish's effective number. Items that are zero on both sides say
+    nothing of a ratio, and the number of the others says nothing of it either. So a rule by this
+    number selects neither gains nor losses. A rule by the base that was seen would: bases that
+    came out high by chance would pass and then seem to fall.
 
-def draw_cautiously(
-    pairs: Sequence[MetricPairs],
-    bounds: Sequence[tuple[float, float]],
-    draws: int,
-    rng: np.random.Generator,
-) -> list[Means]:
-    """Draw the means of metrics that few items moved: what was never seen may still happen.
-
-    The posterior of the items' shares, with a little prior weight on every corner of the range.
+    Example:
+        >>> one, two = np.array([1.0, 1, 0, 0, 0]), np.array([0.0, 1, 1, 0, 0])
+        >>> items_behind(Changes(one, two, False, True, (1, 1), True))
+        3.0
     """
-    patterns, counts = _patterns(_table(pairs))
-    sums = np.empty((patterns.shape[1], draws))
-    block = max(1, _BLOCK // len(counts))
-    for start in range(0, draws, block):
-        stop = min(start + block, draws)
-        weights = rng.standard_gamma(counts, size=(stop - start, len(counts)))
-        sums[:, start:stop] = (weights @ patterns).T
-    corners = rng.standard_gamma(_PRIOR, size=(4, draws))
-    means = []
-    for column, (low, high) in enumerate(bounds):
-        seen, before, after = sums[3 * column : 3 * column + 3]
-        total = seen + corners.sum(axis=0)
-        first, second = np.array([[low, low, high, high], [low, high, low, high]]) @ corners
-        moved = np.trim_zeros(patterns[:, 3 * column + 2] - patterns[:, 3 * column + 1])
-        if moved.size and moved[0] < 0:  # so that swapping the sides negates every draw
-            first, second = second, first
-        means.append(Means((before + first) / total, (after + second) / total))
-    return means
+    largest = np.maximum(changes.before, changes.after)
+    total, squares = float(largest.sum()), float((largest**2).sum())
+    return total**2 / squares if squares > 0 else 0.0
 
 
-def _patterns(table: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """The distinct rows and how often each stands, in the order of the items, not of the values.
-
-    Values change places when the sides are swapped; items do not, and so get the same draws.
-    """
-    patterns, first, counts = np.unique(table, axis=0, return_index=True, return_counts=True)
-    order = np.argsort(first)
-    return patterns[order], counts[order]
-
-
-def _table(pairs: Sequence[MetricPairs]) -> Floats:
-    """Per item of a task and for each metric: whether it is paired, its values before and after."""
-    items, place = np.unique(np.concatenate([metric.item for metric in pairs]), return_inverse=True)
-    table = np.zeros((len(items), 3 * len(pairs)))
-    start = 0
-    for column, metric in enumerate(pairs):
-        rows = place[start : start + len(metric.item)]
-        start += len(metric.item)
-        keep = metric.paired
-        table[rows[keep], 3 * column] = 1
-        table[rows[keep], 3 * column + 1] = metric.before[keep]
-        table[rows[keep], 3 * column + 2] = metric.after[keep]
-    return table
-
-
-def _resampled(table: Floats, draws: int, rng: np.random.Generator) -> Floats:
-    """Sums of the columns over items drawn with replacement: (columns, draws)."""
-    patterns, counts = _patterns(table)
-    if len(patterns) <= _FEW_PATTERNS:
-        return intervals.bootstrap(counts, patterns, draws, rng)
-    n = len(table)
-    sums = np.empty((table.shape[1], draws))
-    block = max(1, _BLOCK // n)
-    for start in range(0, draws, block):
-        size = min(block, draws - start)
-        picks = rng.integers(0, n, size=(size, n))
-        picks += n * np.arange(size)[:, None]
-        weights = np.bincount(picks.ravel(), minlength=size * n).reshape(size, n)
-        sums[:, start : start + size] = (weights.astype(np.float64) @ table).T
-    return sums
-
-
-def is_small(changes: Changes, bounded: bool) -> bool:
-    """Say whether too few items moved for the bootstrap; `bounded` metrics have a range."""
-    change = changes.change
-    fell, rose = int(np.count_nonzero(change < 0)), int(np.count_nonzero(change > 0))
-    if not bounded:
-        return fell + rose < intervals.SMALL_FLIPS
-    return intervals.is_small(len(change), fell, rose)
-
-
-def interval(
-    point: float, drawn: Floats, without: Floats, kind: Kind, level: float = 0.95
-) -> tuple[float, float]:
-    """The interval of a value, from its draws and its values with one item left out."""
-    if kind == "same answers":
-        return point, point
-    n = len(without)
-    if kind == "bayes":
-        return intervals.percentiles(drawn, intervals.widened(level, n, 4 * _PRIOR + 1))
-    return intervals.bca(drawn, point, without, np.ones(n), level)
-
-
-def change_of(changes: Changes, drawn: Means, kind: Kind, level: float = 0.95) -> Estimate:
-    """The absolute change with its interval."""
-    change = changes.change
-    point, n = float(change.mean()), len(change)
-    without = (change.sum() - change) / max(n - 1, 1)
-    low, high = interval(point, drawn.after - drawn.before, without, kind, level)
-    return Estimate(value=point, low=low, high=high)
-
-
-def relative_draws(changes: Changes, drawn: Means) -> Floats:
-    """Draws of the relative change; a draw without base is kept finite."""
-    if changes.same:
-        return np.zeros(len(drawn.before))
-    base = float(changes.before.mean())
-    result: Floats = drawn.after / np.maximum(drawn.before, base / 1000) - 1
-    return result
-
-
-def relative_of(changes: Changes, drawn: Means, kind: Kind) -> Estimate:
-    """The relative change with its interval."""
-    if kind == "same answers":  # also where the base is zero
-        return Estimate(value=0.0, low=0.0, high=0.0)
-    before, after = changes.before, changes.after
-    point = float(after.mean() / before.mean() - 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        without = (after.sum() - after) / (before.sum() - before) - 1
-    without = np.where(np.isfinite(without), without, point)
-    low, high = interval(point, relative_draws(changes, drawn), without, kind)
-    # At the end of the scale (all lost: -100 %) draws come near the point and never reach it.
-    return Estimate(value=point, low=min(low, point), high=max(high, point))
-
-
-def withheld(changes: Changes, drawn: Means, width: float | None) -> str | None:
+def withheld(changes: Changes) -> str | None:
     """Why a relative change would mislead; None where it would not."""
     if changes.same:
         return None
-    base = float(changes.before.mean())
-    low, _ = intervals.percentiles(drawn.before)
-    if base <= 0 or low <= 0:
-        return "the base is not clear of zero"
-    if width is None:
-        return None
-    if base < FLOOR * width:
-        return f"the base is below {FLOOR:g} of the range"
-    if changes.before.sum() < EVENTS * width:
-        return f"the base has fewer than {EVENTS} events"
+    before = changes.before
+    if (before < 0).any() or (changes.after < 0).any():
+        return "scores below zero have no relative change"
+    behind = items_behind(changes)
+    if round(behind, 6) < ENOUGH:
+        return f"it would rest on {behind:.0f} items above zero on either side, not {ENOUGH}"
+    error = float(before.std()) / math.sqrt(len(before))
+    if float(before.mean()) <= float(special.ndtri(0.975)) * error:
+        return "the score before is not clear of zero"
     return None
+
+
+class Unscored(NamedTuple):
+    """Items without a score on both sides, and what they could add to the sum of changes."""
+
+    items: int
+    low: float
+    high: float
+
+    def widen(self, n: int, interval: tuple[float, float]) -> tuple[float, float]:
+        """The interval of the mean change of all items, at worst; `n` were compared."""
+        total = n + self.items
+        return (n * interval[0] + self.low) / total, (n * interval[1] + self.high) / total
+
+    def shift(self, n: int, change: float) -> tuple[float, float]:
+        """By how much the mean change of all items could differ from that of the `n` compared."""
+        low, high = self.widen(n, (change, change))
+        return low - change, high - change
+
+
+def unscored(pairs: MetricPairs, bounds: tuple[float, float]) -> Unscored:
+    """Bound what the items without a score on both sides could do.
+
+    A score that is missing can be anything in the range. Items that the metric was not asked of,
+    on neither side, are not missing.
+    """
+    absent_before, absent_after = np.isnan(pairs.before), np.isnan(pairs.after)
+    failed = (pairs.failed_before > 0) | (pairs.failed_after > 0)
+    missing = ~pairs.paired & (failed | ~(absent_before & absent_after))
+    low, high = bounds
+    least = np.where(absent_after, low, pairs.after) - np.where(absent_before, high, pairs.before)
+    most = np.where(absent_after, high, pairs.after) - np.where(absent_before, low, pairs.before)
+    return Unscored(
+        int(np.count_nonzero(missing)), float(least[missing].sum()), float(most[missing].sum())
+    )
 
 
 def p_value(changes: Changes, rng: np.random.Generator, draws: int) -> float:
@@ -280,11 +177,3 @@ def ks_distance(changes: Changes) -> float:
     places = np.concatenate([before, after])
     shares = (np.searchsorted(side, places, side="right") / len(side) for side in (before, after))
     return float(np.abs(np.subtract(*shares)).max())
-
-
-def normal_p(value: float, drawn: Floats) -> float:
-    """Two-sided p-value of an aggregate, from the spread of its draws."""
-    spread = float(np.std(drawn))
-    if spread == 0:
-        return 1.0 if value == 0 else 0.0
-    return float(2 * special.ndtr(-abs(value) / spread))
