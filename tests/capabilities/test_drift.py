@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import colorsys
 import csv
+import html
 import io
 import itertools
 import json
@@ -16,11 +17,12 @@ import pytest
 import typer
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 from scipy import stats as scipy_stats
 from typer.testing import CliRunner
 
 from forgetmap.base.errors import InputError, WithheldError
-from forgetmap.capabilities.drift import drift, open_scores
+from forgetmap.capabilities.drift import compare_scores, drift, open_scores
 from forgetmap.capabilities.drift_aggregates import Question, decide
 from forgetmap.capabilities.drift_result import Drift
 from forgetmap.capabilities.manifest import Capability, Manifest, Metric
@@ -32,6 +34,7 @@ from forgetmap.stats.estimate import Estimate
 from forgetmap.stats.tests import mcnemar
 from forgetmap.views.html.drift import heat_map
 from forgetmap.views.html.shell import read
+from forgetmap.views.terminal.drift import print_drift
 from places import DATA
 
 DRAWS = 1000
@@ -570,8 +573,6 @@ def hostile_page():
         for row in side:
             row["item_ref"] = EVIL
     pairs = open_scores(*(Samples.from_rows(side) for side in rows))
-    from forgetmap.capabilities.drift import compare_scores
-
     known = Manifest(
         name=EVIL,
         groups={EVIL: EVIL},
@@ -602,6 +603,51 @@ def test_the_heat_map_shows_both_directions_and_the_items(example):
     for item in found:
         assert item.item.ref in page
     assert len(page) < 2_000_000
+
+
+def printed(result):
+    out = io.StringIO()
+    print_drift(result, Console(file=out, width=100, highlight=False))
+    return " ".join(out.getvalue().split())
+
+
+def shown(before, after):
+    """The page, without its tags."""
+    pairs = open_scores(Samples.from_rows(before), Samples.from_rows(after))
+    result = compare_scores(pairs, manifest=manifest(metric()), draws=DRAWS)
+    return result, " ".join(html.unescape(re.sub(r"<[^>]+>", " ", heat_map(result, pairs))).split())
+
+
+def test_lost_and_gained_are_on_screen_and_page():
+    before, after = [1.0] * 40 + [0.0] * 60, [0.0] * 30 + [1.0] * 10 + [1.0] * 30 + [0.0] * 30
+    result, page = shown(scores(before), scores(after))
+    assert "0-30/0-30" in printed(result)
+    assert "Lost 0.0 % to 30.0 %, gained 0.0 % to 30.0 %" in page
+    assert re.search(r"lost 0\.0 % \(0\.0 % to [\d.]+ %\) at least, 30\.0 % \(.*?\) at most", page)
+    rows = list(csv.DictReader(io.StringIO(result.to_csv())))
+    assert {row["lost_at_most"] for row in rows} == {"0.3"}
+
+
+def test_missing_answers_are_on_screen_and_page():
+    after = scores(STEADY, said="y")
+    for row in after[:1500]:
+        row |= {"score": None, "status": "judge_failed"}
+    result, page = shown(scores(STEADY, said="x"), after)
+    text = printed(result)
+    assert "1 can't tell" in text
+    assert "can't tell: t m; scores for the 1,500 of 3,000 items that lack one would" in text
+    assert "most missing: t m, 1,500 items (50.0 %); at worst its change lies between -50." in text
+    assert "answers without a valid value: t m 0.0 % -> 50.0 %" in text
+    assert "can't tell" in page
+    assert "what would decide scores for the 1,500 of 3,000 items that lack one" in page
+    assert "without a score 1,500 items (50.0 %); at worst the change lies between -0.5" in page
+
+
+def test_an_aggregate_without_a_ratio_shows_its_change_in_points():
+    before, after = [1.0] * 22 + [0.0] * 10, [0.0] * 32
+    result, page = shown(scores(before, said="x"), scores(after, said="y"))
+    assert "-68.8 pt (" in printed(result)
+    assert "-68.8 % of the range (" in page
 
 
 def test_losses_of_a_metric_that_should_fall_are_rises():

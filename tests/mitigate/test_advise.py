@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 
@@ -376,6 +377,29 @@ def test_the_command_reads_a_file_or_a_saved_folder(tmp_path):
     found = json.loads(by_folder.stdout)
     assert found["advice"][0]["rule"] == "replay"
     assert f"forgetmap replay {tmp_path}" in found["advice"][0]["what_to_do"]
+
+
+@pytest.mark.parametrize("rule", ["behaviour", "ability"])
+def test_no_advice_on_a_drift_whose_interval_covers_zero(rule):
+    """Files of earlier versions have verdicts of a change with such intervals."""
+    sure = FIRES[rule]
+    doubtful = Estimate(value=-0.1, low=-0.21, high=0.01)
+    groups = [one.model_copy(update={"relative": doubtful}) for one in sure.drift.groups]
+    seen = dataclasses.replace(sure, drift=sure.drift.model_copy(update={"groups": groups}))
+    assert rule in rules(sure)
+    assert rule not in rules(seen)
+
+
+def test_a_group_without_a_ratio_is_heard_by_its_change():
+    change = Estimate(value=-0.1, low=-0.2, high=-0.05)
+    groups = [
+        one.model_copy(update={"relative": None, "change": change})
+        for one in FIRES["ability"].drift.groups
+    ]
+    drifted = FIRES["ability"].drift.model_copy(update={"groups": groups})
+    seen = dataclasses.replace(FIRES["ability"], drift=drifted)
+    (told,) = [one.why for one in advise(seen).advice if one.rule == "ability"]
+    assert "CAN worse -10.0 %" in told
 
 
 def test_drift_and_lineage_are_heard(tmp_path):

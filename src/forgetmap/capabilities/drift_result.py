@@ -232,7 +232,7 @@ class Drift(Frozen):
         """The answer in one sentence."""
         counts = Counter(metric.verdict for metric in self.primary)
         listed = ", ".join(
-            f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict]
+            f"{counts[verdict]} {said(verdict)}" for verdict in get_args(Verdict) if counts[verdict]
         )
         text = f"{len(self.primary)} primary metrics: {listed or 'none compared'}"
         directed = [c for c in self.capabilities if c.relative and not c.two_sided]
@@ -241,7 +241,7 @@ class Drift(Frozen):
             loss = worst.relative
             text += (
                 f"; largest loss {worst.code} {signed(loss.value)} "
-                f"({signed(loss.low)} to {signed(loss.high)}), {worst.verdict}"
+                f"({signed(loss.low)} to {signed(loss.high)}), {said(worst.verdict)}"
             )
         return text
 
@@ -314,6 +314,16 @@ def _metric_row(cell: MetricDrift) -> dict[str, Any]:
         **(cell.size.model_dump() if cell.size else {}),
         "note": cell.withheld,
     }
+
+
+def said(verdict: str) -> str:
+    """A verdict in plain words.
+
+    Example:
+        >>> said("worse"), said("undecided")
+        ('worse', "can't tell")
+    """
+    return "can't tell" if verdict == "undecided" else verdict
 
 
 def _spread(name: str, estimate: Estimate | None) -> dict[str, float | None]:

@@ -163,7 +163,7 @@ def in_drift(drift: Drift | None, limit: CapabilityLimit, where: str, fewest: in
         hint = nearest(name, known) if known else ""
         return Bounded(bound, f"it is not in the drift{hint}")
     if change.estimate is None:
-        return Bounded(bound, "its relative change is withheld, its base is too near to zero")
+        return Bounded(bound, "its relative change is withheld, too few items are above zero")
     if change.n < fewest:
         return Bounded(bound, _too_few(change.n, fewest))
     what = "relative " if limit.max is None else ""

@@ -21,7 +21,7 @@ from forgetmap.base.words import clean, percent
 from forgetmap.capabilities.drift_result import Drift, GroupDrift
 from forgetmap.lineage.result import Lineage
 from forgetmap.map.result import Cell, ForgettingMap
-from forgetmap.stats.estimate import interval
+from forgetmap.stats.estimate import Estimate, interval
 
 Turn = Literal["trust", "form", "train", "watch"]
 TURNS: tuple[Turn, ...] = ("trust", "form", "train", "watch")
@@ -178,7 +178,8 @@ class Evidence:
     def _drifted(self, names: set[str]) -> list[GroupDrift]:
         groups = self.drift.groups if self.drift else []
         steady = ("equivalent", "undecided", "better")
-        return [one for one in groups if one.name in names and one.verdict not in steady]
+        chosen = [one for one in groups if one.name in names and one.verdict not in steady]
+        return [one for one in chosen if _is_clear(one.judged)]
 
 
 def _groups(cells: Mapping[str, Cell]) -> list[CategoryLoss]:
@@ -503,9 +504,14 @@ def ability(seen: Evidence) -> Advice | None:
     )
 
 
+def _is_clear(change: Estimate | None) -> bool:
+    """The interval leaves out zero; files of earlier versions have verdicts without that."""
+    return change is not None and not change.low <= 0 <= change.high
+
+
 def _told(groups: list[GroupDrift]) -> str:
     return "; ".join(
-        f"{one.name} {one.verdict}" + (f" {interval(one.relative, ' %')}" if one.relative else "")
+        f"{one.name} {one.verdict}" + (f" {interval(one.judged, ' %')}" if one.judged else "")
         for one in groups
     )
 

@@ -47,7 +47,7 @@ def heat_map(result: Drift, scores: ScorePairs) -> str:
 
 
 def _colour_of_capability(cell: CapabilityDrift) -> str:
-    return _colour(cell.relative.value if cell.relative else 0.0, cell.two_sided, cell.verdict)
+    return _colour(cell.judged.value if cell.judged else 0.0, cell.two_sided, cell.verdict)
 
 
 def _colour_of_metric(cell: MetricDrift) -> str:

@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from forgetmap.base.version import __version__
 from forgetmap.base.words import clean, percent
-from forgetmap.capabilities.drift_result import signed
+from forgetmap.capabilities.drift_result import said, signed
 from forgetmap.stats.estimate import Estimate, interval
 from forgetmap.views.words import interval_or_dash, points
 
@@ -107,6 +107,7 @@ def _environment() -> Environment:
         "depth": depth,
         "interval": interval_or_dash,
         "points": points,
+        "said": said,
         "signed": signed,
     }
     environment.filters |= filters

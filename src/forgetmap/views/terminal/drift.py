@@ -10,7 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from forgetmap.base.words import clean, percent, some
-from forgetmap.capabilities.drift_result import Aggregate, Drift, MetricDrift, MissingMetric, signed
+from forgetmap.capabilities.drift_result import (
+    Aggregate,
+    Between,
+    Drift,
+    MetricDrift,
+    MissingMetric,
+    signed,
+)
 from forgetmap.capabilities.judge import Usage
 from forgetmap.capabilities.manifest import Manifest, Metric
 from forgetmap.capabilities.published import PublishedTable
@@ -25,13 +32,17 @@ from forgetmap.views.terminal.console import (
 )
 from forgetmap.views.words import p_value, points
 
-_LEFT = {"verdict", "worst part", "metric", "scorer", "better", "role"}
+_LEFT = {"verdict", "metric", "scorer", "better", "role"}
+_TOLD = 4
+"""Undecided metrics whose way out is printed; the page and the JSON have all."""
 _EXPLAINED = (
     "change: after minus before, with its 95 % interval over items. relative: the same over the "
-    "base, withheld (-) where the base is near zero. flips: 1->0 / 0->1. fail: answers without a "
-    "valid value, before / after, %. p: paired test, adjusted. lower and higher are the verdicts "
-    "where neither is better. Aggregates are CapTrack's mean of relative changes; without one: "
-    "their range when one part is left out."
+    "base, withheld (-) where too few items are above zero on either side; an aggregate then shows "
+    "its change in points (pt). lost/gained: share of the score that got worse / better (fell / "
+    "rose where neither is better), item by item, %: at least the net change, at most all that "
+    "moved; single runs cannot tell luck from loss. p: paired test, adjusted. ?: can't tell. lower "
+    "and higher are the verdicts where neither is better. Aggregates are CapTrack's mean of "
+    "relative changes; without one: their range when one part is left out."
 )
 
 
@@ -106,6 +117,8 @@ def print_drift(result: Drift, out: Console) -> None:
         chosen = [metric for metric in result.metrics if metric.role == role]
         if chosen:
             say_table(out, _metrics(out.width, f"{role} metric", chosen))
+    for line in _ways_out(result):
+        say(out, line, "yellow")
     say_notes(out, result.warnings)
     say(out, _EXPLAINED, "dim")
 
@@ -120,6 +133,33 @@ def _gap_lines(what: str, gaps: Iterable[Gap | MissingMetric], most: int) -> Ite
         yield clean(f"{what}, {reason}: {counted} ({some(names, most)})", 300)
 
 
+def _ways_out(result: Drift) -> Iterator[str]:
+    """What would decide the primary metrics of which nothing is sure; missing answers first."""
+    open_ones = [metric for metric in result.primary if metric.decides]
+    open_ones.sort(key=lambda metric: metric.missing is None)
+    for metric in open_ones[:_TOLD]:
+        yield f"can't tell: {clean(metric.name, 50)}; {metric.decides} would"
+    if len(open_ones) > _TOLD:
+        yield f"can't tell: {len(open_ones) - _TOLD} more; --html and --json say what would decide"
+
+
+def _failures(result: Drift) -> Iterator[str]:
+    """The primary metrics with most answers without a valid value."""
+    failing = [metric for metric in result.primary if _failed(metric)]
+    failing.sort(key=_failed, reverse=True)
+    listed = [
+        f"{clean(metric.name, 40)} {percent(metric.failures_before)} -> "
+        f"{percent(metric.failures_after)}"
+        for metric in failing
+    ]
+    if listed:
+        yield f"answers without a valid value: {some(listed, 3)}"
+
+
+def _failed(metric: MetricDrift) -> float:
+    return max(metric.failures_before, metric.failures_after)
+
+
 def _trust(result: Drift) -> list[str]:
     lines = list(_gap_lines("not compared", result.gaps, 3))
     unpaired = sum(metric.only_before + metric.only_after for metric in result.primary)
@@ -129,6 +169,11 @@ def _trust(result: Drift) -> list[str]:
             f"items of primary metrics on one side only: {unpaired:,}; without a value on one "
             f"side: {unscored:,}"
         )
+    lacking = [metric for metric in result.primary if metric.missing]
+    if lacking:
+        most = max(lacking, key=lambda metric: metric.missing.share if metric.missing else 0)
+        lines.append(_at_worst(most))
+    lines += _failures(result)
     shares = [cell.mde for cell in result.primary if cell.range == (0, 1)]
     if shares:
         lines.append(
@@ -143,33 +188,73 @@ def _trust(result: Drift) -> list[str]:
     return lines
 
 
+def _at_worst(metric: MetricDrift) -> str:
+    """What the missing answers of a metric could do."""
+    missing = metric.missing
+    if missing is None:
+        return ""
+    unit = _unit(metric)
+    return (
+        f"most missing: {clean(metric.name, 40)}, {missing.items:,} items "
+        f"({percent(missing.share)}); at worst its change lies between {unit * missing.low:+.1f} "
+        f"and {unit * missing.high:+.1f}"
+    )
+
+
+def _unit(metric: MetricDrift) -> int:
+    """Shares read best in points; counts and ratings as they are."""
+    return 100 if metric.range == (0, 1) else 1
+
+
+def _apart(lost: Between | None, gained: Between | None) -> str:
+    """What was lost and gained, in percent.
+
+    Example:
+        >>> from forgetmap.stats.estimate import Estimate
+        >>> none, some = (Estimate(value=value, low=0, high=1) for value in (0.0, 0.3))
+        >>> _apart(Between(at_least=none, at_most=some), Between(at_least=none, at_most=none))
+        '0-30/0'
+    """
+    if lost is None or gained is None:
+        return ""
+    sides = (
+        [points(end.value, 0) for end in (one.at_least, one.at_most)] for one in (lost, gained)
+    )
+    return "/".join(low if low == high else f"{low}-{high}" for low, high in sides)
+
+
 def _aggregates(width: int, title: str, cells: Sequence[tuple[str, Aggregate]]) -> Table:
     rows: list[Row] = []
     for name, cell in cells:
-        change, out = cell.relative, cell.leave_one_out
-        parts = len(cell.parts)
+        out, parts = cell.leave_one_out, len(cell.parts)
         rows.append(
             (
                 clean(name, 40),
                 f"{parts}/{parts + len(cell.left_out)}",
-                "-"
-                if change is None
-                else f"{signed(change.value)} ({_points(change.low)}, {_points(change.high)})",
+                _change(cell),
                 "" if out is None else f"{_points(out.low)} to {_points(out.high)}",
-                clean(cell.worst or "", 20),
+                _apart(cell.lost, cell.gained),
                 p_value(cell.p_adjusted),
                 verdict_text(cell.verdict),
             )
         )
-    names = ("parts", "relative change", "without one", "worst part", "p", "verdict")
+    names = ("parts", "relative change", "without one", "lost/gained", "p", "verdict")
     return _table(width, (title, *names), rows)
+
+
+def _change(cell: Aggregate) -> str:
+    """The relative change; the change in points where there is none."""
+    found = cell.judged
+    if found is None:
+        return "-"
+    value = signed(found.value) if cell.relative else f"{_points(found.value)} pt"
+    return f"{value} ({_points(found.low)}, {_points(found.high)})"
 
 
 def _metrics(width: int, title: str, metrics: Sequence[MetricDrift]) -> Table:
     rows: list[Row] = []
     for cell in metrics:
-        # Shares read best in points; counts and ratings as they are.
-        unit = 100 if cell.range == (0, 1) else 1
+        unit = _unit(cell)
         change = (unit * value for value in (cell.change.value, cell.change.low, cell.change.high))
         value, low, high = (f"{number:+.1f}" for number in change)
         rows.append(
@@ -179,13 +264,12 @@ def _metrics(width: int, title: str, metrics: Sequence[MetricDrift]) -> Table:
                 f"{unit * cell.before:.1f}→{unit * cell.after:.1f}",
                 f"{value} ({low}, {high})",
                 "-" if cell.relative is None else _points(cell.relative.value),
-                f"{cell.flips.lost:.4g}/{cell.flips.gained:.4g}" if cell.flips else "",
-                f"{points(cell.failures_before, 0)}/{points(cell.failures_after, 0)}",
+                _apart(cell.lost, cell.gained),
                 p_value(cell.p_adjusted),
                 verdict_text(cell.verdict),
             )
         )
-    names = ("n", "before→after", "change", "rel. %", "flips", "fail", "p", "verdict")
+    names = ("n", "before→after", "change", "rel. %", "lost/gained", "p", "verdict")
     return _table(width, (title, *names), rows)
 
 
