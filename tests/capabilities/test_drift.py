@@ -183,12 +183,34 @@ def test_failures_cannot_make_a_model_better():
     assert cell.missing.low < -0.1
 
 
-def test_a_metric_that_one_side_lacks_leaves_its_capability_open():
+@pytest.mark.parametrize("left", [0, 3])
+def test_a_metric_that_one_side_lacks_leaves_its_capability_open(left):
     both = scores(STEADY, said="x") + scores(STEADY, "u", said="x")
-    result = compare(both, scores(STEADY, said="x"), metric(), metric("u"))
+    after = scores(STEADY, said="x") + scores(STEADY, "u", said="x")[:left]
+    result = compare(both, after, metric(), metric("u"))
     assert result.metrics[0].verdict == "equivalent"
     for found in (result.capabilities[0], result.groups[0]):
         assert (found.verdict, found.decides) == ("undecided", "scores of both models for u m")
+
+
+def test_a_capability_that_one_side_lacks_leaves_its_group_open():
+    known = Manifest(
+        name="test",
+        groups={"CAN": ""},
+        capabilities=tuple(
+            Capability(code=task, group="CAN", metrics=(metric(task),)) for task in "tu"
+        ),
+    )
+    both = Samples.from_rows(scores(STEADY, said="x") + scores(STEADY, "u", said="x"))
+    result = drift(both, Samples.from_rows(scores(STEADY, said="x")), manifest=known, draws=DRAWS)
+    assert [found.verdict for found in result.capabilities] == ["equivalent"]
+    assert (result.groups[0].verdict, result.groups[0].left_out) == ("undecided", ["u"])
+
+
+def test_all_items_moving_alike_leave_doubt():
+    before = [0.2 + 0.1 * (index % 5) for index in range(40)]
+    cell = one(before, [value - 0.1 for value in before])
+    assert cell.change.low < -0.1 - 0.005 < -0.1 + 0.005 < cell.change.high
 
 
 def test_what_would_decide_is_told():
@@ -422,7 +444,7 @@ def test_relative_change_is_withheld_where_a_ratio_would_mislead(before, after, 
 
 def test_what_is_withheld_is_decided_by_both_sides_alike():
     """A base that came out high by chance must not pass where one that came out low does not."""
-    high, low = [1.0] * 28 + [0.0] * 372, [0.0] * 380 + [1.0] * 20
+    high, low = [1.0] * 28 + [0.0] * 372, [0.0] * 382 + [1.0] * 18
     there = compare(scores(high, said="x"), scores(low, said="y")).metrics[0]
     back = compare(scores(low, said="y"), scores(high, said="x")).metrics[0]
     assert there.relative is not None

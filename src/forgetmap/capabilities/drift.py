@@ -48,7 +48,6 @@ Floats = NDArray[np.float64]
 
 MIN_ITEMS = 5
 """Of fewer items nothing is said."""
-_ONE_SIDED = "only scored"
 
 
 @dataclass
@@ -127,8 +126,8 @@ def compare_scores(
             "sides; check that both files were scored by this manifest"
         )
     parts = {key: cell.part for key, cell in cells.items()}
-    one_sided = {(gap.task, gap.metric) for gap in gaps if gap.reason.startswith(_ONE_SIDED)}
-    capabilities, wholes = capability_drifts(known, cells.keys(), parts, one_sided, margin)
+    lacking = {key for key in missing & chosen.keys() if _was_asked(chosen[key])}
+    capabilities, wholes = capability_drifts(known, cells.keys(), parts, lacking, margin)
     before, after = scores.samples.values()
     coverage, conflicts = scores.coverage()
     ignored = sorted(f"{task} {metric}" for task, metric in found.keys() - known.metrics.keys())
@@ -145,7 +144,7 @@ def compare_scores(
             *([f"not in the manifest, not compared: {some(ignored)}"] if ignored else []),
         ],
         coverage=coverage,
-        groups=group_drifts(known, wholes, margin),
+        groups=group_drifts(known, wholes, lacking, margin),
         capabilities=capabilities,
         metrics=[cell.result for cell in cells.values()],
         gaps=gaps,
@@ -188,13 +187,18 @@ def _missing(pairs: MetricPairs | None) -> str | None:
     if pairs is None:
         return "scored on neither side"
     if not pairs.said_after.any():
-        return f"{_ONE_SIDED} before"
+        return "only scored before"
     if not pairs.said_before.any():
-        return f"{_ONE_SIDED} after"
+        return "only scored after"
     paired = int(np.count_nonzero(pairs.paired))
     if paired < MIN_ITEMS:
         return f"{paired} items have a score on both sides, fewer than {MIN_ITEMS}"
     return None
+
+
+def _was_asked(pairs: MetricPairs) -> bool:
+    """Say whether a side has scores or failures: what the other side lacks is then missing."""
+    return stats.unscored(pairs, (0.0, 1.0)).items > 0
 
 
 def _metric_cells(

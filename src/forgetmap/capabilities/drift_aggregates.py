@@ -25,7 +25,7 @@ from forgetmap.capabilities.drift_result import (
     LeaveOneOut,
     Verdict,
 )
-from forgetmap.capabilities.manifest import Manifest
+from forgetmap.capabilities.manifest import Capability, Manifest
 from forgetmap.stats import tests
 from forgetmap.stats.estimate import Estimate
 
@@ -66,8 +66,8 @@ class Part:
     """CapTrack's deviation within the part; 0 for a metric."""
     missing: int = 0
     two_sided: bool = False
-    one_sided: tuple[str, ...] = ()
-    """Metrics that only one side was scored by: nobody knows what they did."""
+    lacking: tuple[str, ...] = ()
+    """Metrics that a side lacks almost all scores of: nobody knows what they did."""
 
     @property
     def judged(self) -> Mean | None:
@@ -153,7 +153,7 @@ def capability_drifts(
     manifest: Manifest,
     compared: Collection[tuple[str, str]],
     parts: Mapping[tuple[str, str], Part],
-    one_sided: Collection[tuple[str, str]],
+    lacking: Collection[tuple[str, str]],
     margin: float,
 ) -> tuple[list[CapabilityDrift], dict[str, Part]]:
     """Every capability with a primary metric that was compared; and what groups need of them."""
@@ -170,7 +170,7 @@ def capability_drifts(
         absent = [" ".join(key) for key in keys if key not in parts]
         whole = _whole(capability.code, present)
         whole.two_sided = capability.two_sided
-        whole.one_sided = tuple(" ".join(key) for key in keys if key in one_sided)
+        whole.lacking = _lacking(capability, lacking)
         used = [part.relative.value for part in present if part.relative]
         whole.spread = float(np.std(used)) if used else 0.0
         wholes[capability.code] = whole
@@ -188,17 +188,26 @@ def capability_drifts(
     ], wholes
 
 
+def _lacking(capability: Capability, lacking: Collection[tuple[str, str]]) -> tuple[str, ...]:
+    keys = ((metric.task, metric.metric) for metric in capability.primary)
+    return tuple(" ".join(key) for key in keys if key in lacking)
+
+
 def group_drifts(
-    manifest: Manifest, capabilities: Mapping[str, Part], margin: float
+    manifest: Manifest,
+    capabilities: Mapping[str, Part],
+    lacking: Collection[tuple[str, str]],
+    margin: float,
 ) -> list[GroupDrift]:
     """Every group with a capability that was compared."""
     names, wholes, aggregates = [], [], []
     for group in manifest.groups:
-        members = [member.code for member in manifest.capabilities if member.group == group]
+        members = {one.code: one for one in manifest.capabilities if one.group == group}
         present = [capabilities[code] for code in members if code in capabilities]
         if not present:
             continue
         whole = _whole(group, present)
+        whole.lacking = tuple(name for one in members.values() for name in _lacking(one, lacking))
         # CapTrack's own formula for a group, which is a standard error of nothing.
         spreads = [part.spread**2 for part in present if part.relative]
         whole.spread = math.sqrt(float(np.mean(spreads)) / len(spreads)) if spreads else 0.0
@@ -223,7 +232,6 @@ def _whole(name: str, parts: Sequence[Part]) -> Part:
         falls=Falls(*(mean_of(kind) for kind in zip(*falls, strict=True))) if falls else None,
         missing=sum(part.missing for part in parts),
         two_sided=any(part.two_sided for part in parts),
-        one_sided=tuple(name for part in parts for name in part.one_sided),
     )
 
 
@@ -296,9 +304,9 @@ def _verdict(aggregate: Aggregate, whole: Part, margin: float, p_adjusted: float
         return Judged("undecided")
     near, worst = mean.estimate(NEAR), mean.worst(NEAR)
     missing = f"scores for the {whole.missing:,} items that lack one"
-    if whole.one_sided:  # a metric that one side lacks could have fallen to zero
+    if whole.lacking:  # a metric that one side lacks could have fallen to zero
         worst = -math.inf, math.inf
-        missing = f"scores of both models for {whole.one_sided[0]}"
+        missing = f"scores of both models for {whole.lacking[0]}"
     return decide(
         Question(
             estimate=mean.estimate(),

@@ -214,8 +214,10 @@ def mean_of(parts: Sequence[Mean]) -> Mean:
 
 
 def _differing(values: Floats) -> int:
-    """How many values differ from the commonest."""
-    return len(values) - int(np.unique(values, return_counts=True)[1].max())
+    """How many values differ from the commonest, beyond rounding."""
+    scale = float(np.abs(values).max()) or 1.0
+    counts = np.unique(np.round(values / scale, 9), return_counts=True)[1]
+    return len(values) - int(counts.max())
 
 
 def _skewed(score: float, lean: float) -> float:
