@@ -64,7 +64,7 @@ def drift(
             readable=False, metavar="FILE", help="Write a heat map with the items that changed."
         ),
     ] = None,
-    draws: Annotated[int, typer.Option(help="Bootstrap draws.")] = 10_000,
+    draws: Annotated[int, typer.Option(help="Draws of the test of uneven changes.")] = 10_000,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
