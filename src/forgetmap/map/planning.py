@@ -26,7 +26,7 @@ Chances = Callable[[np.random.Generator, int], Floats]
 """Draws the chances of being right of so many items, before."""
 Evidence = Literal["options", "repeats", "one run", "deterministic"]
 POWER = 0.8
-_RUNS = 300
+_RUNS = 200
 _KEPT = 0.2
 """An item that falls keeps this share of its chance."""
 _MOST_ITEMS = 20_000_000
@@ -226,7 +226,7 @@ def _smallest(seen: Callable[[float], float]) -> float | None:
     low, high = 0.0, 0.2
     if seen(high) < POWER:
         return None
-    while high - low > high / 20:
+    while high - low > max(high / 20, 0.0005):
         middle = (low + high) / 2
         low, high = (low, middle) if seen(middle) >= POWER else (middle, high)
     return high
@@ -245,8 +245,8 @@ def _simulated(
         patterns = _probable(pair, p, q, runs)
     else:
         if kind == "deterministic":
-            p, q = (rng.random(len(p)) < p).astype(float), q
-            q = np.where(p > 0, rng.random(len(p)) >= lost / max(float(p.mean()), 1e-9), p)
+            p = (rng.random(len(p)) < p).astype(float)
+            q = _flipped(p, lost, gained, rng)
         patterns = _counted(pair, rng.binomial(repeats, p), rng.binomial(repeats, q), repeats)
     table = TaskEstimates(patterns, deterministic=kind == "deterministic")
     ends = table.estimate(np.arange(runs), runs).lost
@@ -266,13 +266,27 @@ def _changed(p: Floats, lost: float, gained: float, rng: np.random.Generator) ->
     return np.where(place < falls, p * _KEPT, np.where(place > 1 - rises, 1 - (1 - p) * _KEPT, p))
 
 
-def _counted(pair: NDArray[np.intp], before: Floats, after: Floats, runs: int) -> Patterns:
-    rows, n = np.unique(np.stack([pair, before, after]), axis=1, return_counts=True)
-    one = np.ones(len(n))
-    table = rows.astype(float)
+def _flipped(p: Floats, lost: float, gained: float, rng: np.random.Generator) -> Floats:
+    """Models without noise: some known items are lost, some others gained."""
+    known = max(float(p.mean()), 1e-9)
+    place = rng.random(len(p))
+    falls, rises = place < lost / known, place < gained / max(1 - known, 1e-9)
+    return np.where(p > 0, np.where(falls, 0.0, 1.0), np.where(rises, 1.0, 0.0))
+
+
+def _counted(
+    pair: NDArray[np.intp], before: NDArray[np.int64], after: NDArray[np.int64], runs: int
+) -> Patterns:
+    shape = (int(pair[-1]) + 1, runs + 1, runs + 1)
+    counts = np.bincount(
+        np.ravel_multi_index((pair, before, after), shape), minlength=np.prod(shape)
+    )
+    seen = np.flatnonzero(counts)
+    which, right_before, right_after = np.unravel_index(seen, shape)
+    one = np.ones(len(seen))
     return Patterns(
-        _names(rows[0]), one * np.inf, -one, one * runs, table[1], one * runs, table[2],
-        n.astype(float), np.zeros((len(n), MOMENTS)),
+        _names(which), one * np.inf, -one, one * runs, one * right_before, one * runs,
+        one * right_after, one * counts[seen], np.zeros((len(seen), MOMENTS)),
     )  # fmt: skip
 
 
