@@ -1,9 +1,18 @@
-"""Numbers and verdicts as short text, the same in every view."""
+"""Numbers, ranges and verdicts as short text, the same in every view."""
 
 from __future__ import annotations
 
-from forgetmap.base.words import percent
-from forgetmap.stats.estimate import Estimate, interval
+import re
+from collections.abc import Iterable, Mapping
+
+from forgetmap.base.words import clean, percent
+from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS, Cell, ForgettingMap, Net
+from forgetmap.stats.estimate import BASIS_MEANING, Estimate, Range, interval
+
+HOW_TO_MEASURE_NOISE = (
+    "To measure it, add a second run of each model (--noise-before, --noise-after) or repeats. "
+    "If a run has no noise, say --deterministic."
+)
 
 
 def points(share: float, digits: int = 1) -> str:
@@ -45,3 +54,200 @@ def p_value(p: float) -> str:
 def verdict_mark(word: str) -> str:
     """A verdict in a table, where undecided is a question mark."""
     return "?" if word == "undecided" else word
+
+
+# --- ranges --------------------------------------------------------------------------------------
+
+
+def is_range(found: Range) -> bool:
+    """Whether the two ends differ in what is shown of them."""
+    return points(found.low_end) != points(found.high_end)
+
+
+def ends(found: Range) -> str:
+    """The two ends in percent, or the one number that they are.
+
+    Example:
+        >>> ends(Range(low_end=0.03, high_end=0.07, low=0.02, high=0.08, of_known=None,
+        ...            basis="repeats"))
+        '3.0–7.0'
+    """
+    if not is_range(found):
+        return points(found.value)
+    return f"{points(found.low_end)}–{points(found.high_end)}"
+
+
+def short_range(found: Range) -> str:
+    """The two ends in percent with the interval, as short as can be."""
+    return f"{ends(found)} ({points(found.low)}, {points(found.high)})"
+
+
+def share_lost(found: Range) -> str:
+    """How much was lost or gained, in the words that its basis allows, without the interval.
+
+    Example:
+        >>> wide = Range(low_end=0.03, high_end=0.07, low=0.02, high=0.08, of_known=None,
+        ...              basis="repeats")
+        >>> share_lost(wide)
+        'at least 3.0 %, at most 7.0 %'
+        >>> share_lost(wide.model_copy(update={"basis": "single_run"}))
+        'between 3.0 % and 7.0 %'
+        >>> share_lost(wide.model_copy(update={"basis": "probabilities"}))
+        '7.0 %'
+    """
+    if found.exact or not is_range(found):
+        return percent(found.value)
+    if found.basis == "repeats":
+        return f"at least {percent(found.low_end)}, at most {percent(found.high_end)}"
+    return f"between {percent(found.low_end)} and {percent(found.high_end)}"
+
+
+def guessing(found: Range) -> str | None:
+    """How much of an exact loss may be guesses that were reshuffled; None where nothing is."""
+    if not (found.exact and is_range(found)):
+        return None
+    return f"up to {percent(found.high_end - found.low_end)} may be reshuffled guessing"
+
+
+def of_known(found: Range) -> str | None:
+    """A loss as a share of what was known; None where that says nothing."""
+    if found.of_known is None or (not found.exact and not round(found.of_known.value, 3)):
+        return None
+    least = "" if found.exact or not is_range(found) else "at least "
+    return f"{least}{percent(found.of_known.value)} of what it knew"
+
+
+# --- sentences about a map -----------------------------------------------------------------------
+
+
+def headline(result: ForgettingMap) -> str:
+    """What was lost and gained, of the old skills where there are new ones.
+
+    Example:
+        >>> import forgetmap
+        >>> headline(forgetmap.demo()).startswith("Lost 8.3 % (7.8 to 8.9) of 4,070 items, ")
+        True
+    """
+    cell = result.old
+    said = (
+        f"{share_lost(cell.lost)} ({points(cell.lost.low)} to {points(cell.lost.high)}) "
+        f"of {cell.n:,} items"
+    )
+    doubt, known = guessing(cell.lost), of_known(cell.lost)
+    if doubt:
+        said += f", of which {doubt}"
+    if known:
+        said += f"; that is {known}" if doubt else f", {known}"
+    said += f"; gained {share_lost(cell.gained)}."
+    if result.new is None or not is_split(result):
+        return f"Lost {said}"
+    skill = "skill" if len(result.settings.new) == 1 else "skills"
+    before, after = points(result.new.accuracy_before, 0), percent(result.new.accuracy_after, 0)
+    return f"Old skills: lost {said} New {skill}: {before} -> {after}."
+
+
+def verdict(result: ForgettingMap) -> str:
+    """The verdict on forgetting and the one on accuracy, in one sentence each."""
+    cell = result.old
+    margin = percent(result.settings.margin)
+    return (
+        f"Verdict, at a margin of {margin}: {forgetting(cell)}. "
+        f"Accuracy {points(cell.accuracy_before)} -> {percent(cell.accuracy_after)}: "
+        f"{_NET[cell.verdict.net]}."
+    )
+
+
+_NET: dict[Net, str] = {
+    **NET_WORDS,
+    "equal": "equal within the margin",
+    "undecided": "can't tell if better or worse",
+}
+
+
+def forgetting(cell: Cell) -> str:
+    """The verdict on forgetting, and what would decide it where it is open."""
+    word = FORGETTING_WORDS[cell.verdict.forgetting]
+    missing = would_decide(cell)
+    return f"{word}: {missing}" if missing else word
+
+
+def would_decide(cell: Cell) -> str | None:
+    """What would decide an open verdict, as words that stand alone."""
+    missing = cell.verdict.would_decide
+    return missing and re.sub(r"\bwould\b(?! decide)", "would decide", missing, count=1)
+
+
+def basis(result: ForgettingMap) -> str:
+    """Where the numbers come from, and how to measure the noise where nobody did."""
+    found = result.old.lost.basis
+    said = f"Measured {BASIS_MEANING[found]}."
+    single = [name for name in old_tasks(result) if result.tasks[name].lost.basis == "single_run"]
+    if found == "mixed" and single:
+        tasks = f"{len(single):,} tasks have" if len(single) > 1 else "1 task has"
+        said += f" {tasks} one run each, and the noise of the runs was not measured."
+    return f"{said} {HOW_TO_MEASURE_NOISE}" if single else said
+
+
+def populations(cell: Cell) -> list[tuple[str, str]]:
+    """For whom the interval of the loss is meant: these tasks, and tasks like these."""
+    rows = [("these tasks", f"lost {points(cell.lost.low)} to {percent(cell.lost.high)}")]
+    if cell.like_these is not None:
+        like = cell.like_these.lost
+        rows.append(("tasks like these", f"lost {points(like.low)} to {percent(like.high)}"))
+    return rows
+
+
+# --- old and new ---------------------------------------------------------------------------------
+
+
+def old_tasks(result: ForgettingMap) -> list[str]:
+    """The tasks that the training was not meant to teach; all, where nothing else is there."""
+    old = [name for name in result.tasks if name not in result.settings.new]
+    return old or list(result.tasks)
+
+
+def is_split(result: ForgettingMap) -> bool:
+    """Whether there are new tasks and old ones, so that the headline speaks of the old."""
+    return result.new is not None and result.new.n < result.total.n
+
+
+def mark(result: ForgettingMap, tasks: Iterable[str]) -> str:
+    """What to write behind the name of a group of tasks: whether it is new."""
+    members = result.tasks.keys() & set(tasks)
+    new = members & set(result.settings.new)
+    return "" if not new else " (new)" if new == members else " (partly new)"
+
+
+def marked_tasks(result: ForgettingMap) -> dict[str, str]:
+    """The name to show for every task."""
+    return {name: f"{clean(name, 60)}{mark(result, [name])}" for name in result.tasks}
+
+
+def marked_categories(result: ForgettingMap) -> dict[str, str]:
+    """The name to show for every category."""
+    groups: dict[str, list[str]] = {}
+    for task, category in result.task_categories.items():
+        groups.setdefault(category, []).append(task)
+    return {
+        name: f"{clean(name, 60)}{mark(result, groups.get(name, []))}" for name in result.categories
+    }
+
+
+def by_loss(cells: Mapping[str, Cell]) -> list[tuple[str, Cell]]:
+    """Cells by what they lost, the most first."""
+    return sorted(cells.items(), key=lambda pair: (-pair[1].lost.value, -pair[1].lost.high_end))
+
+
+def totals(result: ForgettingMap) -> dict[str, Cell]:
+    """The cells that sum up the map, by what to call them."""
+    rows = {"all items": result.total}
+    if result.new is not None and is_split(result):
+        rows = {"old items": result.old, "new items": result.new, **rows}
+    if result.categories:
+        rows["mean of categories"] = result.macro
+    return rows
+
+
+def hinges(cell: Cell) -> bool:
+    """Leaving one task out would halve the loss, or change it by more than that."""
+    return cell.influence is not None and abs(cell.influence.change) > cell.lost.value / 2

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from forgetmap.base.files import make_folder, write_text
 from forgetmap.base.words import clean
-from forgetmap.map.result import ESTIMATORS, Cell, ForgettingMap
+from forgetmap.map.result import Cell, ForgettingMap
+from forgetmap.stats.estimate import Estimate, Range
+from forgetmap.views import words
 from forgetmap.views.figures.style import INK, KEPT, LOST, NEVER, SOFT, WON, save, style
 from forgetmap.views.tables import maps as tables
 
@@ -17,7 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LONGEST_NAME = 40
-_TRANSITIONS = (("forgetting", "forgotten", LOST), ("backward_transfer", "gained", WON))
+_WAYS = (("lost", LOST), ("gained", WON))
+_ENDS = ("low_end", "high_end")
+_PALE = 0.35
+"""Opacity of the part of a bar that may or may not be lost."""
+ESTIMATORS = ("lost", "raw", "paper")
 
 
 def write_figures(result: ForgettingMap, folder: str | Path) -> list[Path]:
@@ -39,95 +45,84 @@ def write_figures(result: ForgettingMap, folder: str | Path) -> list[Path]:
     return [*written, table]
 
 
-def forest(result: ForgettingMap, estimator: str | None = None) -> Figure:
-    """Forgetting and backward transfer of every category with intervals, largest loss on top.
+def forest(result: ForgettingMap, estimator: str = "lost") -> Figure:
+    """What every category lost and gained, side by side, largest loss on top.
 
-    By default each cell shows its headline estimator, as everywhere else; naming one (raw, paper,
-    latent, excess, soft) shows that, and leaves out cells in which it is not defined.
+    A bar is full up to the low end of the range and pale up to its high end; the line is the 95 %
+    interval. The estimators `raw` and `paper` have one end only, and `paper` leaves out cells
+    without options.
     """
     from matplotlib import pyplot as plt
 
     rows = _rows(result)
     figure, axes = plt.subplots(figsize=(6.3, 1.1 + 0.42 * len(rows)))
-    for place, (name, cell) in enumerate(reversed(rows)):
-        for (transition, _, colour), offset in zip(_TRANSITIONS, (0.14, -0.14), strict=True):
-            share = _estimate(cell, transition, estimator)
+    for place, (_, cell) in enumerate(reversed(rows)):
+        for (way, colour), offset in zip(_WAYS, (0.17, -0.17), strict=True):
+            found = _found(cell, way, estimator)
             y = place + offset
-            if share is None:
+            if found is None:
                 axes.text(0, y, " not defined", color=SOFT, va="center", fontsize=7)
                 continue
-            axes.plot([100 * share.low, 100 * share.high], [y, y], color=colour, lw=1.6)
-            sure = transition == "forgetting" and cell.verdict.forgetting == "forgot"
-            axes.plot(
-                100 * share.value,
-                y,
-                marker="D" if name == "Total" else "o",
-                color=colour,
-                mfc=colour if sure or transition != "forgetting" else "white",
-                ms=5,
-            )
-    axes.axvline(0, color=SOFT, lw=0.8)
+            axes.barh(y, 100 * found.high_end, height=0.26, color=colour, alpha=_PALE)
+            axes.barh(y, 100 * found.low_end, height=0.26, color=colour)
+            axes.plot([100 * found.low, 100 * found.high], [y, y], color=INK, lw=0.9)
+    axes.axvline(100 * result.settings.margin, color=SOFT, lw=0.8, ls=":")
     axes.set_yticks(
         range(len(rows)),
         [f"{clean(name, _LONGEST_NAME)}  n={cell.n:,}" for name, cell in reversed(rows)],
     )
     axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.set_xlim(left=0)
     axes.grid(axis="y", visible=False)
-    shown = estimator or " / ".join(sorted({cell.headline for _, cell in rows}))
-    axes.set_xlabel(f"% of items, {shown}, 95 % interval")
-    _legend(axes)
+    shown = "" if estimator == "lost" else f", {estimator}"
+    axes.set_xlabel(f"% of items{shown}; lines: 95 % interval; dotted: the margin")
+    _legend(axes, estimator)
     names = (clean(side.name, _LONGEST_NAME) for side in (result.before, result.after))
     axes.set_title(" → ".join(names))
     return figure
 
 
 def radar(result: ForgettingMap) -> Figure:
-    """Forgetting (left) and backward transfer (right) by category, each on a scale that fits it.
+    """What was lost (left) and gained (right) by category, each on a scale that fits it.
 
-    A category without a value leaves a gap in the line; it is not drawn as zero. The centre is
-    zero: estimates below it (noise) lie in the centre.
+    The full area reaches to the low end of each range, the pale one to its high end.
     """
     from matplotlib import pyplot as plt
 
-    rows = _rows(result)[:-1] or _rows(result)
-    values = {
-        transition: [_estimate(cell, transition, None) for _, cell in rows]
-        for transition, _, _ in _TRANSITIONS
-    }
+    rows = _groups(result)
     angles = [2 * math.pi * place / len(rows) for place in range(len(rows))]
+    around = [*angles, angles[0]]
     figure, panels = plt.subplots(1, 2, figsize=(8.4, 4.4), subplot_kw={"projection": "polar"})
-    for axes, (transition, label, colour) in zip(panels, _TRANSITIONS, strict=True):
-        shown = [
-            math.nan if estimate is None else max(0.0, 100 * estimate.value)
-            for estimate in values[transition]
-        ]
-        top = max((100 * estimate.high for estimate in values[transition] if estimate), default=0.0)
-        axes.plot([*angles, angles[0]], [*shown, shown[0]], color=colour, lw=1.6, marker="o", ms=3)
-        for angle, estimate in zip(angles, values[transition], strict=True):
-            if estimate:
-                ends = [max(0.0, 100 * end) for end in (estimate.low, estimate.high)]
-                axes.plot([angle, angle], ends, color=colour, lw=3, alpha=0.3)
+    for axes, (way, colour) in zip(panels, _WAYS, strict=True):
+        found: list[Range] = [getattr(cell, way) for _, cell in rows]
+        sure, most = ([100 * getattr(each, end) for each in found] for end in _ENDS)
+        axes.fill(around, [*most, most[0]], color=colour, alpha=0.12, lw=0)
+        axes.fill(around, [*sure, sure[0]], color=colour, alpha=_PALE, lw=0)
+        shown = [100 * each.value for each in found]
+        axes.plot(around, [*shown, shown[0]], color=colour, lw=1.6, marker="o", ms=3)
+        for angle, each in zip(angles, found, strict=True):
+            axes.plot([angle] * 2, [100 * each.low, 100 * each.high], color=colour, lw=3, alpha=0.3)
         axes.set_xticks(angles, [clean(name, 16) for name, _ in rows], fontsize=8, color=INK)
-        axes.set_ylim(0, max(1.05 * top, 1.0))
+        axes.set_ylim(0, max(1.05 * max(100 * each.high for each in found), 1.0))
         axes.set_rlabel_position(180 / len(rows))
         axes.tick_params(axis="y", labelsize=7)
         axes.spines["polar"].set_visible(False)
-        axes.set_title(f"{label}, % of items", color=colour, pad=18)
+        axes.set_title(f"{way}, % of items", color=colour, pad=18)
     return figure
 
 
 def flow(result: ForgettingMap) -> Figure:
-    """What became of the items of each category: retained, forgotten, gained, never known."""
+    """What became of the items of each category, as counted: the noise of the runs is in it."""
     from matplotlib import pyplot as plt
     from matplotlib.patches import Patch
 
     rows = _rows(result)
     figure, axes = plt.subplots(figsize=(6.3, 1.2 + 0.36 * len(rows)))
     kinds = (
-        ("n11", "retained", KEPT),
-        ("n10", "forgotten", LOST),
-        ("n01", "gained", WON),
-        ("n00", "never known", NEVER),
+        ("n11", "still right", KEPT),
+        ("n10", "right → wrong", LOST),
+        ("n01", "wrong → right", WON),
+        ("n00", "still wrong", NEVER),
     )
     for place, (_, cell) in enumerate(reversed(rows)):
         start = 0.0
@@ -144,31 +139,51 @@ def flow(result: ForgettingMap) -> Figure:
     axes.set_yticks(range(len(rows)), [clean(name, _LONGEST_NAME) for name, _ in reversed(rows)])
     axes.set_xlim(0, 100)
     axes.grid(visible=False)
-    axes.set_xlabel("% of items (means over repeats)")
+    axes.set_xlabel("% of items, as counted (means over repeats)")
     handles = [Patch(color=colour, label=label) for _, label, colour in kinds]
     axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, fontsize=8)
     return figure
 
 
+def _groups(result: ForgettingMap) -> list[tuple[str, Cell]]:
+    """Categories, or tasks where there are none, by loss; new ones are marked."""
+    names = words.marked_categories(result) or words.marked_tasks(result)
+    ordered = words.by_loss(result.categories or result.tasks)
+    return [(names[name], cell) for name, cell in ordered]
+
+
 def _rows(result: ForgettingMap) -> list[tuple[str, Cell]]:
-    """Categories (tasks, where there are none) by loss, then the total."""
-    cells = result.categories or result.tasks
-    ordered = sorted(cells.items(), key=lambda pair: -pair[1].forgot.value)
-    return [*ordered, ("Total", result.total)]
+    """The groups, then the old items where there are new ones, then the total."""
+    old = [("Old items", result.old)] if words.is_split(result) else []
+    return [*_groups(result), *old, ("Total", result.total)]
 
 
-def _estimate(cell: Cell, transition: str, estimator: str | None) -> Any:
-    if estimator is not None and estimator not in ESTIMATORS:
+def _found(cell: Cell, way: str, estimator: str) -> Range | None:
+    """What a cell lost or gained; raw and paper are ranges whose ends are the same."""
+    if estimator not in ESTIMATORS:
         raise ValueError(f"estimator {estimator!r}: known are {', '.join(ESTIMATORS)}")
-    side = getattr(cell, transition)
-    return side.get(estimator) if estimator else side.get(cell.headline) or side.raw
+    if estimator == "lost":
+        found: Range = getattr(cell, way)
+        return found
+    both = cell.raw if estimator == "raw" else cell.paper
+    if both is None:
+        return None
+    one: Estimate = getattr(both, way)
+    return Range(
+        low_end=one.value,
+        high_end=one.value,
+        low=one.low,
+        high=one.high,
+        of_known=None,
+        basis=cell.lost.basis,
+    )
 
 
-def _legend(axes: Axes) -> None:
-    from matplotlib.lines import Line2D
+def _legend(axes: Axes, estimator: str) -> None:
+    from matplotlib.patches import Patch
 
-    handles = [
-        Line2D([], [], color=LOST, marker="o", label="forgotten (filled: sure)"),
-        Line2D([], [], color=WON, marker="o", label="gained"),
-    ]
-    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
+    sure = "sure" if estimator == "lost" else "as counted" if estimator == "raw" else "corrected"
+    handles = [Patch(color=colour, label=f"{way}, {sure}") for way, colour in _WAYS]
+    if estimator == "lost":
+        handles += [Patch(color=colour, alpha=_PALE, label="at most") for _, colour in _WAYS]
+    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4)

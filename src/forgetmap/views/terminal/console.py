@@ -14,8 +14,9 @@ from forgetmap.views.words import verdict_mark
 Row = tuple[str | Text, ...]
 
 _COLOURS = {
-    "forgot": "red", "worse": "red", "lower": "magenta", "higher": "cyan",
-    "kept": "green", "better": "green", "equivalent": "green", "undecided": "yellow",
+    "lost": "red", "worse": "red", "lower": "magenta", "higher": "cyan",
+    "held": "green", "better": "green", "equal": "green", "undecided": "yellow",
+    "kept": "green", "equivalent": "green", "forgot": "red",
 }  # fmt: skip
 _NARROWEST = 12
 """Columns that the first column of a table keeps."""

@@ -6,10 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from forgetmap.base.words import clean, percent
 from forgetmap.gate.judgement import GateResult
-from forgetmap.map.result import HEADLINE_MEANING, Cell, Compat, ForgettingMap, Headline
+from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS, Cell, Compat, ForgettingMap
 from forgetmap.readers.summary import LogSummary
+from forgetmap.stats.estimate import interval
+from forgetmap.views import words
 from forgetmap.views.terminal.console import (
     Row,
     make_table,
@@ -17,9 +21,8 @@ from forgetmap.views.terminal.console import (
     say_notes,
     say_table,
     verdict_style,
-    verdict_text,
 )
-from forgetmap.views.words import p_value, points, short_interval
+from forgetmap.views.words import p_value, points
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,61 +30,68 @@ if TYPE_CHECKING:
 
 MOST_TASKS = 12
 """Tasks listed where categories give the overview; the files have all."""
+WIDE = 120
+"""Columns from which there is room for raw flips and p-values."""
 
 
 def print_map(result: ForgettingMap, out: Console, gates: list[GateResult] | None = None) -> None:
     """Print the map: the headline sentence, how far it can be trusted, then the cells."""
-    verdict = result.total.verdict
-    say(out, result.headline(), f"bold {verdict_style(verdict.forgetting)}")
+    say(out, words.headline(result), f"bold {verdict_style(result.old.verdict.forgetting)}")
+    say(out, words.verdict(result))
+    say(out, words.basis(result))
     for line in _trust(result):
         say(out, line)
     for gate in gates or []:
         mark, style = ("held", "green") if gate.holds else ("BROKEN", "bold red")
         say(out, f"gate {gate.limit}: {mark}; {gate.reason}", style)
     out.print()
-    groups = {"all items": result.total}
-    if result.categories:
-        groups["mean of categories"] = result.macro
-    shown, marks = _tasks(result), _marks(result)
-    parts = {"total": groups, "category": result.categories, "task": shown}
-    for title, cells in parts.items():
+    shown = _tasks(result)
+    for title, cells in _named(result, shown).items():
         if cells:
-            say_table(out, _cells(title, cells, marks, out.width))
+            say_table(out, _cells(title, cells, out.width))
     if result.compat:
         say_table(out, _compat(result.compat))
     if hidden := len(result.tasks) - len(shown):
-        say(out, f"{hidden} tasks that forgot less: --csv, --json and --report list all")
+        say(out, f"{hidden} tasks that lost less: --csv, --json and --report list all")
     say_notes(out, result.warnings)
-    counted = "; ".join(f"{mark}{name} = {HEADLINE_MEANING[name]}" for name, mark in marks.items())
-    say(
-        out,
-        f"forgot, gained: {counted}; 95 % intervals in brackets. "
-        "raw: 1->0 / 0->1 flips. p: paired test of the net change, adjusted. "
-        "verdict: forgetting, net change; ? is undecided. "
-        "* hinges on one task: leaving it out would change the value by more than half.",
-        "dim",
-    )
+    say(out, _legend(out.width), "dim")
+
+
+def _named(result: ForgettingMap, tasks: dict[str, Cell]) -> dict[str, dict[str, Cell]]:
+    """The cells of each table, by the names to show."""
+    categories, names = words.marked_categories(result), words.marked_tasks(result)
+    return {
+        "total": words.totals(result),
+        "category": {categories[name]: cell for name, cell in result.categories.items()},
+        "task": {names[name]: cell for name, cell in tasks.items()},
+    }
 
 
 def _tasks(result: ForgettingMap) -> dict[str, Cell]:
-    """All tasks; where they are many and categories sum them up, those that forgot most."""
+    """All tasks; where they are many and categories sum them up, those that lost most."""
     if not result.categories or len(result.tasks) <= MOST_TASKS:
         return dict(result.tasks)
-    by_loss = sorted(result.tasks.items(), key=lambda pair: -pair[1].forgot.value)
-    return dict(by_loss[:MOST_TASKS])
+    return dict(words.by_loss(result.tasks)[:MOST_TASKS])
 
 
-def _marks(result: ForgettingMap) -> dict[Headline, str]:
-    """Each estimator in use and its mark; that of the total needs none."""
-    usual = result.settings.headline
-    cells = [result.macro, *result.categories.values(), *result.tasks.values()]
-    others = sorted({cell.headline for cell in cells} - {usual})
-    return {usual: "", **dict(zip(others, "†‡", strict=False))}
+def _legend(width: int) -> str:
+    more = ""
+    if width >= WIDE:
+        more = "raw: items that flipped 1->0 / 0->1, with the noise of the runs. "
+        more += "p: paired test of the change of accuracy, adjusted. "
+    return (
+        "lost, gained: two ends where the data give a range; 95 % interval in brackets. Gains do "
+        f"not make up for losses. {more}verdict: on what was lost; net: on the accuracy. "
+        "* hinges on one task: without it the loss would change by more than half. "
+        "--csv and --report say what would decide each open verdict."
+    )
 
 
 def _trust(result: ForgettingMap) -> list[str]:
-    cell, covered = result.total, result.coverage
+    cell, covered = result.old, result.coverage
+    told = "; ".join(f"{who}: {what}" for who, what in words.populations(cell))
     lines = [
+        f"95 % interval for {told}",
         f"{clean(result.before.name, 40)} -> {clean(result.after.name, 40)}",
         f"{covered.matched:,} items in {len(result.tasks)} tasks, {result.before.runs} and "
         f"{result.after.runs} runs, paired by {covered.identity}",
@@ -96,13 +106,13 @@ def _trust(result: ForgettingMap) -> list[str]:
     if any(missing.values()):
         listed = ", ".join(f"{count:,} {name}" for name, count in missing.items() if count)
         lines.append(f"not compared: {listed}")
-    low, high = cell.forgetting.raw.low, cell.forgetting.raw.high
-    raw = f"raw flips 1->0 {percent(cell.forgetting.raw.value)} ({percent(low)} to {percent(high)})"
-    if cell.forgetting.guessing_bounds and cell.noise_floor is None:
-        low, high = cell.forgetting.guessing_bounds
-        raw += f"; truly lost, given guessing, {percent(low)} to {percent(high)}"
-    lines.append(raw)
-    lines.append(f"smallest net change this could have shown: {percent(cell.mde)}")
+    lines.append(
+        f"raw flips, noise included: 1->0 {interval(cell.raw.lost, ' %')}, "
+        f"0->1 {interval(cell.raw.gained, ' %')}"
+    )
+    if cell.noise_floor is not None:
+        lines.append(f"noise: a model flips {percent(cell.noise_floor)} of its own items 1->0")
+    lines.append(f"smallest change of accuracy this could have shown: {percent(cell.mde)}")
     lines += _why(cell)
     lines += [
         f"confound: {clean(confound.setting)} differs: {_setting(confound.before)} / "
@@ -133,31 +143,32 @@ def _setting(value: object) -> str:
     return f"{text[:10]}…" if re.fullmatch(r"[0-9a-f]{32,}…?", text) else text
 
 
-def _cells(
-    title: str, cells: Mapping[str, Cell], marks: Mapping[Headline, str], width: int
-) -> Table:
-    names = (title, "n", "accuracy %", "forgot %", "gained %", "raw %", "p", "verdict")
-    rows = (_row(clean(name, 60), cell, marks) for name, cell in cells.items())
-    return make_table(names, rows, left=("verdict",), width=width, gap=1)
+def _cells(title: str, cells: Mapping[str, Cell], width: int) -> Table:
+    names = [title, "n", "accuracy %", "lost %", "gained %"]
+    if width >= WIDE:
+        names += ["raw %", "p"]
+    names += ["verdict", "net"]
+    rows = (_row(name, cell, width) for name, cell in cells.items())
+    return make_table(names, rows, left=("verdict", "net"), width=width, gap=1)
 
 
-def _row(name: str, cell: Cell, marks: Mapping[Headline, str]) -> Row:
-    mark = marks[cell.headline] + ("*" if _hinges(cell) else "")
-    return (
+def _row(name: str, cell: Cell, width: int) -> Row:
+    found, net = cell.verdict.forgetting, cell.verdict.net
+    row: Row = (
         name,
         f"{cell.n:,}",
         f"{points(cell.accuracy_before)}→{points(cell.accuracy_after)}",
-        short_interval(cell.forgot) + mark,
-        short_interval(cell.gained),
-        f"{points(cell.forgetting.raw.value)}/{points(cell.backward_transfer.raw.value)}",
-        p_value(cell.p_adjusted),
-        verdict_text(cell.verdict.forgetting, cell.verdict.net),
+        words.short_range(cell.lost) + ("*" if words.hinges(cell) else ""),
+        words.short_range(cell.gained),
     )
-
-
-def _hinges(cell: Cell) -> bool:
-    """Leaving one task out would halve the value, or more than that."""
-    return cell.influence is not None and abs(cell.influence.change) > abs(cell.forgot.value) / 2
+    if width >= WIDE:
+        raw = f"{points(cell.raw.lost.value)}/{points(cell.raw.gained.value)}"
+        row = (*row, raw, p_value(cell.p_adjusted))
+    verdicts = (
+        Text(FORGETTING_WORDS[found], style=verdict_style(found)),
+        Text(NET_WORDS[net], style=verdict_style(net)),
+    )
+    return (*row, *verdicts)
 
 
 def _compat(compat: Compat) -> Table:
