@@ -218,9 +218,13 @@ def count_causes(
     def counted(cell: Cell, tasks: Iterable[str]) -> Cell:
         return _with_tallies(cell, [tallies[task] for task in tasks], churned, tasks)
 
+    new = [task for task in tallies if task in result.settings.new]
+    old = [task for task in tallies if task not in result.settings.new]
     return result.model_copy(
         update={
             "total": counted(result.total, list(tallies)),
+            "old": counted(result.old, old or new),
+            "new": result.new and counted(result.new, new),
             "categories": {
                 name: counted(cell, groups.get(name, []))
                 for name, cell in result.categories.items()
