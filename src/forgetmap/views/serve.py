@@ -30,8 +30,8 @@ from forgetmap.map.items import TRANSITIONS, Filter
 from forgetmap.map.saved import SavedComparison, find_saved, open_saved, save_comparison
 from forgetmap.views.html.report import page as report_page
 from forgetmap.views.html.report import render
-from forgetmap.views.html.report_words import verdict_sentence
 from forgetmap.views.html.shell import Page
+from forgetmap.views.words import headline
 
 try:
     import uvicorn
@@ -157,7 +157,7 @@ def make_app(comparisons: Sequence[SavedComparison], *, host: str, token: str) -
     def index(_request: Request) -> Response:
         if len(comparisons) == 1:
             return RedirectResponse("1/", 303)
-        return _html(_INDEX, _INDEX.render(comparisons=comparisons, sentence=verdict_sentence))
+        return _html(_INDEX, _INDEX.render(comparisons=comparisons, sentence=headline))
 
     def page(request: Request) -> Response:
         saved = chosen(request)

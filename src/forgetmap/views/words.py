@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from forgetmap.base.words import clean, percent
-from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS, Cell, ForgettingMap, Net
+from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS, Both, Cell, ForgettingMap, Net
 from forgetmap.stats.estimate import BASIS_MEANING, Estimate, Range, interval
 
 HOW_TO_MEASURE_NOISE = (
@@ -188,13 +188,16 @@ def basis(result: ForgettingMap) -> str:
     return f"{said} {HOW_TO_MEASURE_NOISE}" if single else said
 
 
-def populations(cell: Cell) -> list[tuple[str, str]]:
-    """For whom the interval of the loss is meant: these tasks, and tasks like these."""
-    rows = [("these tasks", f"lost {points(cell.lost.low)} to {percent(cell.lost.high)}")]
+def populations(cell: Cell) -> list[str]:
+    """For whom the intervals are meant: these tasks, and tasks like these."""
+    named: list[tuple[str, Both | Cell]] = [("These tasks", cell)]
     if cell.like_these is not None:
-        like = cell.like_these.lost
-        rows.append(("tasks like these", f"lost {points(like.low)} to {percent(like.high)}"))
-    return rows
+        named.append(("Tasks like these", cell.like_these))
+    return [
+        f"{who}: lost {points(both.lost.low)} to {percent(both.lost.high)}, "
+        f"gained {points(both.gained.low)} to {percent(both.gained.high)}."
+        for who, both in named
+    ]
 
 
 # --- old and new ---------------------------------------------------------------------------------
@@ -225,12 +228,16 @@ def marked_tasks(result: ForgettingMap) -> dict[str, str]:
 
 def marked_categories(result: ForgettingMap) -> dict[str, str]:
     """The name to show for every category."""
-    groups: dict[str, list[str]] = {}
+    return {name: f"{clean(name, 60)}{mark}" for name, mark in category_marks(result).items()}
+
+
+def category_marks(result: ForgettingMap) -> dict[str, str]:
+    """What to write behind the name of every category."""
+    groups: dict[str, list[str]] = {name: [] for name in result.categories}
     for task, category in result.task_categories.items():
-        groups.setdefault(category, []).append(task)
-    return {
-        name: f"{clean(name, 60)}{mark(result, groups.get(name, []))}" for name in result.categories
-    }
+        if category in groups:
+            groups[category].append(task)
+    return {name: mark(result, tasks) for name, tasks in groups.items()}
 
 
 def by_loss(cells: Mapping[str, Cell]) -> list[tuple[str, Cell]]:

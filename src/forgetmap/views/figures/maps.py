@@ -15,7 +15,6 @@ from forgetmap.views.figures.style import INK, KEPT, LOST, NEVER, SOFT, WON, sav
 from forgetmap.views.tables import maps as tables
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _LONGEST_NAME = 40
@@ -73,10 +72,11 @@ def forest(result: ForgettingMap, estimator: str = "lost") -> Figure:
     )
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_xlim(left=0)
+    axes.set_axisbelow(True)
     axes.grid(axis="y", visible=False)
     shown = "" if estimator == "lost" else f", {estimator}"
     axes.set_xlabel(f"% of items{shown}; lines: 95 % interval; dotted: the margin")
-    _legend(axes, estimator)
+    _legend(figure, ranges=estimator == "lost" and any(map(_is_range, rows)))
     names = (clean(side.name, _LONGEST_NAME) for side in (result.before, result.after))
     axes.set_title(" → ".join(names))
     return figure
@@ -158,6 +158,10 @@ def _rows(result: ForgettingMap) -> list[tuple[str, Cell]]:
     return [*_groups(result), *old, ("Total", result.total)]
 
 
+def _is_range(row: tuple[str, Cell]) -> bool:
+    return words.is_range(row[1].lost) or words.is_range(row[1].gained)
+
+
 def _found(cell: Cell, way: str, estimator: str) -> Range | None:
     """What a cell lost or gained; raw and paper are ranges whose ends are the same."""
     if estimator not in ESTIMATORS:
@@ -179,11 +183,10 @@ def _found(cell: Cell, way: str, estimator: str) -> Range | None:
     )
 
 
-def _legend(axes: Axes, estimator: str) -> None:
+def _legend(figure: Figure, *, ranges: bool) -> None:
     from matplotlib.patches import Patch
 
-    sure = "sure" if estimator == "lost" else "as counted" if estimator == "raw" else "corrected"
-    handles = [Patch(color=colour, label=f"{way}, {sure}") for way, colour in _WAYS]
-    if estimator == "lost":
-        handles += [Patch(color=colour, alpha=_PALE, label="at most") for _, colour in _WAYS]
-    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4)
+    handles = [Patch(color=colour, label=way) for way, colour in _WAYS]
+    if ranges:
+        handles += [Patch(color=colour, alpha=_PALE, label=f"maybe {way}") for way, colour in _WAYS]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))

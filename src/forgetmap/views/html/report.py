@@ -17,8 +17,9 @@ import orjson
 from forgetmap.base.files import write_text
 from forgetmap.map.comparison import Comparison
 from forgetmap.map.items import PAGE, ItemStore, write_items
-from forgetmap.map.result import ForgettingMap
-from forgetmap.views.html import report_words as words
+from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS, ForgettingMap
+from forgetmap.views import words
+from forgetmap.views.html.report_words import ESTIMATORS
 from forgetmap.views.html.shell import Page, embedded, packed
 
 MOST_ITEMS = 100_000
@@ -68,9 +69,16 @@ def render(
     """
     listing = Listing({}, "", []) if remote else _listing(store)
     facts = {
-        "sentence": words.verdict_sentence(result),
+        "sentence": words.headline(result),
         "basis": words.basis(result),
-        "estimators": [explained._asdict() for explained in words.ESTIMATORS],
+        "populations": words.populations(result.old),
+        "estimators": [explained._asdict() for explained in ESTIMATORS],
+        "verdicts": {"forgetting": FORGETTING_WORDS, "net": NET_WORDS},
+        "split": words.is_split(result),
+        "marks": {
+            "category": words.category_marks(result),
+            "task": {name: words.mark(result, [name]) for name in result.tasks},
+        },
         "versions": {"forgetmap": result.forgetmap_version, "plotly": version("plotly")},
         "groups": [(g.task, g.transition, g.cause, g.size) for g in store.groups],
         "items": store.total,
@@ -84,6 +92,7 @@ def render(
         before=result.before.name,
         after=result.after.name,
         sentence=facts["sentence"],
+        verdict=words.verdict(result),
         version=result.forgetmap_version,
         map=embedded(result.model_dump_json().encode()),
         facts=facts,

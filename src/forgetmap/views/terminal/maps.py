@@ -89,9 +89,8 @@ def _legend(width: int) -> str:
 
 def _trust(result: ForgettingMap) -> list[str]:
     cell, covered = result.old, result.coverage
-    told = "; ".join(f"{who}: {what}" for who, what in words.populations(cell))
     lines = [
-        f"95 % interval for {told}",
+        f"95 % intervals. {' '.join(words.populations(cell))}",
         f"{clean(result.before.name, 40)} -> {clean(result.after.name, 40)}",
         f"{covered.matched:,} items in {len(result.tasks)} tasks, {result.before.runs} and "
         f"{result.after.runs} runs, paired by {covered.identity}",

@@ -15,31 +15,64 @@ const interval = (estimate) => `${points(estimate.low)} to ${points(estimate.hig
 const pValue = (p) => (p < 0.001 ? "<0.001" : p.toFixed(3));
 const optionCounts = (cell) => (cell.k ? Object.keys(cell.k).join(", ") : "open");
 
-function estimate(cell, direction, name) {
-  return cell[direction][name] ?? null;
+// --- what was lost and gained ------------------------------------------------------------------
+
+// What a cell lost or gained: two ends and an interval; null where the measure is not defined.
+function measured(cell, direction, measure = "lost") {
+  if (measure === "lost") return cell[direction];
+  const found = cell[measure]?.[direction];
+  return found ? { ...found, low_end: found.value, high_end: found.value } : null;
 }
-const forgot = (cell) => estimate(cell, "forgetting", cell.headline) ?? cell.forgetting.raw;
-const gained = (cell) =>
-  estimate(cell, "backward_transfer", cell.headline) ?? cell.backward_transfer.raw;
 
-// Leaving one task out would change the value by more than half.
+// Exact where the chances of every item are known; the low end then leaves out guessing.
+const isExact = ({ basis }) => basis === "probabilities" || basis === "deterministic";
+const isRange = (found) => points(found.low_end) !== points(found.high_end);
+const valueOf = (found) => (isExact(found) ? found.high_end : found.low_end);
+const ends = (found) =>
+  isRange(found) ? `${points(found.low_end)}–${points(found.high_end)}` : points(valueOf(found));
+
+// The most lost or gained first; of equals the one that may be more.
+const byLoss = (direction, measure) => (one, two) => {
+  const [first, second] = [one, two].map((cell) => measured(cell, direction, measure));
+  if (!first || !second) return (first ? 0 : 1) - (second ? 0 : 1);
+  return valueOf(second) - valueOf(first) || second.high_end - first.high_end;
+};
+
+// Leaving one task out would change the loss by more than half.
 const hinges = (cell) =>
-  cell.influence !== null && Math.abs(cell.influence.change) > Math.abs(forgot(cell).value) / 2;
+  cell.influence !== null && Math.abs(cell.influence.change) > valueOf(cell.lost) / 2;
 
-const GOOD = new Set(["kept", "better", "equivalent"]);
-const BAD = new Set(["forgot", "worse"]);
-function badge(word) {
-  return make(
-    "span",
-    { class: `badge${GOOD.has(word) ? " good" : BAD.has(word) ? " bad" : ""}` },
-    word,
-  );
+// --- verdicts ----------------------------------------------------------------------------------
+
+const verdictWord = (cell, kind) => facts.verdicts[kind][cell.verdict[kind]];
+const wouldDecide = ({ verdict }) =>
+  verdict.would_decide?.replace(/\bwould\b(?! decide)/, "would decide") ?? "";
+
+const GOOD = new Set(["held", "better", "equal"]);
+const BAD = new Set(["lost", "worse"]);
+function badge(cell, kind) {
+  const verdict = cell.verdict[kind];
+  const shade = GOOD.has(verdict) ? " good" : BAD.has(verdict) ? " bad" : "";
+  return make("span", { class: `badge${shade}` }, verdictWord(cell, kind));
 }
 
 // What the charts and lists are about: categories where there are some, else tasks.
 const hasCategories = Object.keys(map.categories).length > 0;
 const groupCells = hasCategories ? map.categories : map.tasks;
 const groupWord = hasCategories ? "category" : "task";
+const groupMark = (name) => facts.marks[groupWord][name] ?? "";
+
+// The cells that sum up the map, as [name, cell].
+const totals = [
+  ...(facts.split
+    ? [
+        ["Old items", map.old],
+        ["New items", map.new],
+      ]
+    : []),
+  ["All items", map.total],
+  ...(hasCategories ? [["Mean of categories", map.macro]] : []),
+];
 
 // Radio buttons that look like a row of chips; entries are [value, label, disabled].
 function choices(fieldset, entries, chosen, changed) {

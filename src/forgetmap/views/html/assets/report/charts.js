@@ -1,33 +1,32 @@
 // The charts of the report.
 
 const DIRECTIONS = [
-  { key: "forgetting", word: "forgotten", colour: "lost", symbol: "circle", shift: 0.16 },
-  { key: "backward_transfer", word: "gained", colour: "won", symbol: "diamond", shift: -0.16 },
+  { key: "lost", colour: "lost", symbol: "circle", shift: 0.17 },
+  { key: "gained", colour: "won", symbol: "diamond", shift: -0.17 },
 ];
+const PALE = 0.35; // what may be lost or gained, beyond what is sure
 
 const MOST_GROUPS = 30; // more would be a wall, and slow to draw; the tables have all
 
 // Room for the names of rows. Plotly can measure them itself, but slowly where they are many.
 const nameRoom = (names) => 16 + 7.6 * Math.max(...names.map((name) => name.length));
 
-// Groups with the total, in the order they are drawn from the top.
-function ordered(estimator, sort) {
-  const value = (cell, direction) => estimate(cell, direction, estimator)?.value ?? -Infinity;
-  const rows = Object.entries(groupCells);
+// Groups below the totals, in the order they are drawn from the top: [name, cell, mark].
+function ordered(measure, sort) {
+  const rows = Object.entries(groupCells).map(([name, cell]) => [name, cell, groupMark(name)]);
   rows.sort(
     ([one, cellOne], [two, cellTwo]) =>
-      (sort === "name" ? 0 : value(cellTwo, sort) - value(cellOne, sort)) || one.localeCompare(two),
+      (sort === "name" ? 0 : byLoss(sort, measure)(cellOne, cellTwo)) || one.localeCompare(two),
   );
-  const totals = [["All items", map.total]];
-  if (hasCategories) totals.push(["Mean of categories", map.macro]);
-  return [...totals, ...rows];
+  return [...totals.map(([name, cell]) => [name, cell, ""]), ...rows];
 }
+const shownName = ([name, , mark], most) => label(name, most) + mark;
 
-function hoverText(name, cell, direction, found) {
+function hoverText([name, cell, mark], direction, found) {
   return (
-    `${label(name, 60)}<br>${direction.word} ${percent(found.value)} (95 %: ${interval(found)})` +
+    `${label(name, 60)}${mark}<br>${direction.key} ${ends(found)} % (95 %: ${interval(found)})` +
     `<br>${whole(cell.n)} items, accuracy ${points(cell.accuracy_before)} → ${percent(cell.accuracy_after)}` +
-    `<br>verdict: ${cell.verdict.forgetting}, net ${cell.verdict.net}`
+    `<br>verdict: ${verdictWord(cell, "forgetting")}, net ${verdictWord(cell, "net")}`
   );
 }
 
@@ -41,65 +40,87 @@ const note = (text, more) => ({
 });
 const line = (more, style) => ({ type: "line", line: { width: 1, ...style }, ...more });
 
-function forestTrace(direction, rows, estimator) {
-  const marks = rows.flatMap(([name, cell, place]) => {
-    const found = estimate(cell, direction.key, estimator);
-    return found ? [{ name, cell, found, y: place + direction.shift }] : [];
+// Bars that are full up to the low end and pale up to the high end, with the interval as a line.
+function barTraces(direction, rows, measure) {
+  const marks = rows.flatMap((row, index) => {
+    const found = measured(row[1], direction.key, measure);
+    const y = rows.length - 1 - index + direction.shift;
+    return found ? [{ found, y, said: hoverText(row, direction, found) }] : [];
   });
-  return {
+  const bars = (name, from, to, alpha) => ({
+    type: "bar",
+    orientation: "h",
+    name,
+    y: marks.map(({ y }) => y),
+    base: marks.map(({ found }) => 100 * from(found)),
+    x: marks.map(({ found }) => 100 * (to(found) - from(found))),
+    width: 0.27,
+    marker: { color: colour(direction.colour, alpha) },
+    hoverinfo: "text",
+    hovertext: marks.map(({ said }) => said),
+  });
+  const low = ({ low_end: end }) => end;
+  const high = ({ high_end: end }) => end;
+  const full = bars(direction.key, () => 0, low, 1);
+  const pale = bars(`maybe ${direction.key}`, low, high, PALE);
+  const lines = {
     type: "scatter",
     mode: "markers",
-    name: direction.word,
-    x: marks.map(({ found }) => 100 * found.value),
+    showlegend: false,
+    x: marks.map(({ found }) => 100 * high(found)),
     y: marks.map(({ y }) => y),
     error_x: {
       type: "data",
       symmetric: false,
-      thickness: 2,
-      width: 0,
-      color: colour(direction.colour),
-      array: marks.map(({ found }) => 100 * (found.high - found.value)),
-      arrayminus: marks.map(({ found }) => 100 * (found.value - found.low)),
+      thickness: 1.5,
+      width: 3,
+      color: colour("ink"),
+      array: marks.map(({ found }) => 100 * (found.high - high(found))),
+      arrayminus: marks.map(({ found }) => 100 * (high(found) - found.low)),
     },
-    marker: { color: colour(direction.colour), size: 9, symbol: direction.symbol },
+    marker: { color: colour(direction.colour), size: 8, opacity: 0 },
     hoverinfo: "text",
-    hovertext: marks.map(({ name, cell, found }) => hoverText(name, cell, direction, found)),
+    hovertext: marks.map(({ said }) => said),
   };
+  return marks.some(({ found }) => isRange(found)) ? [full, pale, lines] : [full, lines];
 }
 
-// The verdict beside each row, and a word where the estimator is not defined.
-function forestNotes(rows, estimator) {
-  const missing = rows
-    .filter(([, cell]) => DIRECTIONS.every(({ key }) => !estimate(cell, key, estimator)))
-    .map(([, , place]) => note("not defined here", { x: 0.01, y: place }));
+// The verdict beside each row, and a word where the measure is not defined.
+function barNotes(rows, measure) {
+  const place = (index) => rows.length - 1 - index;
+  const missing = rows.flatMap(([, cell], index) =>
+    measured(cell, "lost", measure)
+      ? []
+      : [note("not defined here", { x: 0.01, y: place(index) })],
+  );
   if (narrow()) return missing; // no room for verdicts; the table has them
-  const verdicts = rows.map(([, cell, place]) => {
-    const { forgetting, net } = cell.verdict;
-    const font = { color: colour(forgetting === "forgot" ? "lost" : "soft"), size: 12 };
-    return note(`${forgetting} · ${net}${hinges(cell) ? " *" : ""}`, { x: 1.01, y: place, font });
+  const verdicts = rows.map(([, cell], index) => {
+    const shade = cell.verdict.forgetting === "lost" ? "lost" : "soft";
+    const words = `${verdictWord(cell, "forgetting")} · ${verdictWord(cell, "net")}`;
+    const font = { color: colour(shade), size: 12 };
+    return note(words + (hinges(cell) ? " *" : ""), { x: 1.01, y: place(index), font });
   });
-  const head = note("forgetting · net", { x: 1.01, y: 1, yref: "paper", yanchor: "bottom" });
+  const head = note("verdict · net", { x: 1.01, y: 1, yref: "paper", yanchor: "bottom" });
   return [head, ...verdicts, ...missing];
 }
 
-function drawForest(estimator, sort) {
-  const totals = hasCategories ? 2 : 1;
-  const shown = ordered(estimator, sort).slice(0, totals + MOST_GROUPS);
-  const rows = shown.map(([name, cell], index) => [name, cell, shown.length - 1 - index]);
-  const names = rows.map(([name]) => label(name, narrow() ? 18 : 34));
+function drawForest(measure, sort) {
+  const rows = ordered(measure, sort).slice(0, totals.length + MOST_GROUPS);
+  const names = rows.map((row) => shownName(row, narrow() ? 14 : 34));
   const margin = 100 * map.settings.margin;
-  const below = shown.length - totals - 0.5;
+  const below = rows.length - totals.length - 0.5;
   return draw(
     "groups-chart",
-    `Forest plot: share forgotten and gained, all items and each ${groupWord}, ` +
-      `by the ${estimator} estimator. The table below has the numbers.`,
-    DIRECTIONS.map((direction) => forestTrace(direction, rows, estimator)),
+    `Bars: share of items lost and gained side by side, in total and in each ${groupWord}. ` +
+      "The table below has the numbers.",
+    DIRECTIONS.flatMap((direction) => barTraces(direction, rows, measure)),
     {
-      height: 90 + 34 * rows.length,
-      margin: { l: nameRoom(names), r: narrow() ? 12 : 160, t: 34, b: 40 },
-      xaxis: percentAxis({ zeroline: true }),
+      height: 100 + 38 * rows.length,
+      barmode: "overlay",
+      margin: { l: nameRoom(names), r: narrow() ? 12 : 165, t: narrow() ? 56 : 34, b: 40 },
+      xaxis: percentAxis({ zeroline: true, rangemode: "tozero" }),
       yaxis: {
-        tickvals: rows.map(([, , place]) => place),
+        tickvals: rows.map((_, index) => rows.length - 1 - index),
         ticktext: names,
         range: [-0.6, rows.length - 0.4],
         fixedrange: true,
@@ -113,23 +134,21 @@ function drawForest(estimator, sort) {
         ),
         line({ xref: "paper", x0: 0, x1: 1, y0: below, y1: below }, { color: colour("line") }),
       ],
-      annotations: forestNotes(rows, estimator),
+      annotations: barNotes(rows, measure),
       legend: legendOnTop,
       showlegend: true,
     },
   );
 }
 
-function radarAxes(direction, rows, estimator, domain) {
-  const values = rows.map(
-    ([, cell]) => 110 * (estimate(cell, direction.key, estimator)?.value ?? 0),
-  );
+function radarAxes(direction, rows, measure, domain) {
+  const found = rows.map(([, cell]) => measured(cell, direction.key, measure));
   const places = rows.map((_, place) => String(place));
   return {
     domain,
     bgcolor: "rgba(0,0,0,0)",
     radialaxis: {
-      range: [Math.min(0, ...values), Math.max(1, ...values)],
+      range: [0, Math.max(1, ...found.map((one) => 110 * (one?.high_end ?? 0)))],
       ticksuffix: " %",
       gridcolor: colour("line"),
       angle: 90,
@@ -143,41 +162,45 @@ function radarAxes(direction, rows, estimator, domain) {
       direction: "clockwise",
       categoryarray: places,
       tickvals: places,
-      ticktext: rows.map(
-        ([name, cell]) =>
-          label(name, 18) + (estimate(cell, direction.key, estimator) ? "" : " (none)"),
-      ),
+      ticktext: rows.map((row, place) => shownName(row, 18) + (found[place] ? "" : " (none)")),
     },
   };
 }
 
-function radarTrace(direction, rows, estimator, subplot) {
-  const found = rows.map(([, cell]) => estimate(cell, direction.key, estimator));
+// The area is full up to the low ends and pale up to the high ends.
+function radarTraces(direction, rows, measure, subplot) {
+  const found = rows.map(([, cell]) => measured(cell, direction.key, measure));
   const around = [...found.keys(), 0]; // back to the first, so that the line closes
-  return {
+  const area = (name, end, alpha, more) => ({
     type: "scatterpolar",
     subplot,
-    name: direction.word,
-    mode: "lines+markers",
-    r: around.map((place) => (found[place] ? 100 * found[place].value : null)),
+    name,
+    r: around.map((place) => (found[place] ? 100 * found[place][end] : null)),
     theta: around.map(String),
     connectgaps: false,
     fill: found.every(Boolean) ? "toself" : "none",
-    fillcolor: colour(direction.colour, 0.13),
+    fillcolor: colour(direction.colour, alpha),
     line: { color: colour(direction.colour), width: 2 },
-    marker: { size: 6, symbol: direction.symbol },
     hoverinfo: "text",
     hovertext: around.map((place) =>
-      found[place] ? hoverText(...rows[place], direction, found[place]) : "",
+      found[place] ? hoverText(rows[place], direction, found[place]) : "",
     ),
-  };
+    ...more,
+  });
+  const most = area(`maybe ${direction.key}`, "high_end", 0.1, {
+    mode: "lines",
+    line: { color: colour(direction.colour, PALE), width: 1.5 },
+  });
+  const sure = area(direction.key, "low_end", 0.25, {
+    mode: "lines+markers",
+    marker: { size: 6, symbol: direction.symbol },
+  });
+  return found.some((one) => one && isRange(one)) ? [most, sure] : [sure];
 }
 
-function drawRadar(estimator, sort) {
-  const rows = ordered(estimator, sort)
-    .slice(hasCategories ? 2 : 1)
-    .slice(0, MOST_GROUPS);
-  const [lost, won] = DIRECTIONS;
+function drawRadar(measure, sort) {
+  const rows = ordered(measure, sort).slice(totals.length).slice(0, MOST_GROUPS);
+  const [lost, gained] = DIRECTIONS;
   const [first, second] = narrow()
     ? [
         { x: [0, 1], y: [0.56, 0.98] },
@@ -189,42 +212,46 @@ function drawRadar(estimator, sort) {
       ];
   return draw(
     "groups-chart",
-    `Radar pair: share forgotten and gained in each ${groupWord} ` +
-      `by the ${estimator} estimator. The table below has the numbers.`,
-    [radarTrace(lost, rows, estimator, "polar"), radarTrace(won, rows, estimator, "polar2")],
+    `Radar pair: share of items lost, and share gained, in each ${groupWord}. ` +
+      "The table below has the numbers.",
+    [
+      ...radarTraces(lost, rows, measure, "polar"),
+      ...radarTraces(gained, rows, measure, "polar2"),
+    ],
     {
       height: narrow() ? 760 : 460,
       margin: { l: 30, r: 30, t: 40, b: 40 },
-      polar: radarAxes(lost, rows, estimator, first),
-      polar2: radarAxes(won, rows, estimator, second),
+      polar: radarAxes(lost, rows, measure, first),
+      polar2: radarAxes(gained, rows, measure, second),
       legend: { ...legendOnTop, y: 1.02 },
       showlegend: true,
       annotations: [
         note("each radar has its own scale", {
           yref: "paper",
           x: 1,
-          y: 1.02,
+          y: narrow() ? -0.04 : 1.02,
           xanchor: "right",
-          yanchor: "bottom",
+          yanchor: narrow() ? "top" : "bottom",
         }),
       ],
     },
   );
 }
 
+// The outcomes as counted: with the noise of the runs, so these are not what was lost and gained.
 const OUTCOMES = [
   ["n11", "still right", "kept"],
-  ["n01", "gained", "won"],
-  ["n10", "forgotten", "lost"],
+  ["n01", "wrong → right", "won"],
+  ["n10", "right → wrong", "lost"],
   ["n00", "still wrong", "never"],
 ];
 
 function drawBars() {
-  const rows = ordered("raw", "forgetting")
+  const rows = ordered("raw", "lost")
     .filter(([, cell]) => cell !== map.macro)
-    .slice(0, MOST_GROUPS + 1)
+    .slice(0, MOST_GROUPS + totals.length)
     .reverse();
-  const names = rows.map(([name]) => label(name, narrow() ? 18 : 30));
+  const names = rows.map((row) => shownName(row, narrow() ? 14 : 30));
   const traces = OUTCOMES.map(([count, word, shade]) => ({
     type: "bar",
     orientation: "h",
@@ -240,7 +267,7 @@ function drawBars() {
   }));
   return draw(
     "flow-bars",
-    `Stacked bars: share of items still right, gained, forgotten and still wrong, all items and each ${groupWord}.`,
+    `Stacked bars: share of items still right, from wrong to right, from right to wrong and still wrong, in total and in each ${groupWord}.`,
     traces,
     {
       height: 90 + 30 * rows.length,
@@ -267,7 +294,7 @@ function drawFlow(name) {
   const cell = name === "" ? map.total : groupCells[name];
   const { n00, n01, n10, n11 } = cell.counts;
   const counts = [n11, n10, n01, n00];
-  const words = ["still right", "forgotten", "gained", "still wrong"];
+  const words = ["still right", "right → wrong", "wrong → right", "still wrong"];
   const shares = words.map(
     (word, kind) => `${word} ${whole(counts[kind])} (${percent(counts[kind] / cell.n)})`,
   );
@@ -289,7 +316,7 @@ function drawCauses(rows) {
   const shown = [...rows].reverse();
   return draw(
     "causes-chart",
-    `Bars: number of forgotten items by cause: ${rows.map(([cause, count]) => `${brief(cause)} ${whole(count)}`).join(", ")}.`,
+    `Bars: items right less often than before, by cause: ${rows.map(([cause, count]) => `${brief(cause)} ${whole(count)}`).join(", ")}.`,
     [
       {
         type: "bar",

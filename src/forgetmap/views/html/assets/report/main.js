@@ -18,7 +18,8 @@ function showMethod() {
     ],
     ["correct from a score of", String(settings.threshold)],
     ["margin that would matter", percent(settings.margin)],
-    ["headline estimator", settings.headline],
+    ["new tasks", settings.new.length ? settings.new.map((task) => brief(task)).join(", ") : "none"],
+    ["runs without noise, as you said", settings.deterministic ? "yes" : "no"],
     ["items paired by", coverage.identity],
     [
       "items",
@@ -64,33 +65,38 @@ function showMethod() {
   byId("method-content").append(
     make("h3", {}, "Settings"),
     grid(null, rows, "Settings"),
-    make("h3", {}, "Estimators of forgetting"),
+    make("h3", {}, "What is measured"),
     make(
       "p",
       { class: "note" },
-      "p and q: an item's share of right answers before and after, over its repeats; a and b: their means; k: options shown; g = 1/k. Gains are the same with before and after exchanged.",
+      "p and q: an item's chance of a right answer before and after, from option probabilities or from its runs; a and b: their means; k: options shown. Gains are the same with before and after exchanged. Gained less lost is the change of accuracy, so no gain can hide a loss.",
     ),
     grid(
       ["name", "formula", "says", "assumes", "does not prove"],
       facts.estimators.map((e) => [
-        e.name,
+        e.label,
         make("code", {}, e.formula),
         e.says,
         e.assumes,
         e.does_not_prove,
       ]),
-      "Estimators",
+      "What is measured",
     ),
     make("h3", {}, "Intervals, tests, verdicts"),
     make(
       "p",
       { class: "note" },
-      "Intervals are 95 %, from resampling items with all their repeats; small groups get a Bayesian interval. They do not cover training noise: another fine-tune with another seed forgets other items. The test of net change is the exact sign-flip test, adjusted over tasks and over categories.",
+      "A range has two ends. The low end is what is sure. The high end is what could be lost at most; with option probabilities it is the loss itself, and the low end leaves out what reshuffled guessing could explain. Without repeats, without option probabilities and without a second run nobody knows how much of a flip is noise, so the range is wide.",
     ),
     make(
       "p",
       { class: "note" },
-      `Forgetting is called forgot if its interval lies above ${percent(settings.margin)}, kept if below. Net change is equivalent if it lies within the margin by two one-sided tests, else worse or better if the adjusted test rejects at 5 %. Undecided means that the data cannot tell.`,
+      "Intervals are 95 % and cover both ends. They hold for these tasks: another draw of items. The interval for tasks like these takes the tasks as a sample. None covers training noise: another fine-tune with another seed loses other items. The test of net change is the exact sign-flip test, adjusted over tasks and over categories.",
+    ),
+    make(
+      "p",
+      { class: "note" },
+      `The verdict is lost if the low end surely lies above ${percent(settings.margin)}, held if the high end surely lies below, else can't tell. With many tasks or categories the verdicts are corrected for their number. Net change is equal if it lies within the margin by two one-sided tests, else worse or better if the adjusted test rejects at 5 %.`,
     ),
     make(
       "p",

@@ -1,39 +1,63 @@
 // The verdict, how far to trust it, and the sections that look at groups of items.
 
 function showVerdict() {
-  const cell = map.total;
+  const cell = map.old;
   byId("models").append(
     make("b", {}, brief(map.before.name, 120)),
     " → ",
     make("b", {}, brief(map.after.name, 120)),
   );
-  const together = facts.sentence.replace(/ %|(?<=\d) to (?=-?\d)/g, (gap) =>
-    gap.replaceAll(" ", "\u00a0"),
-  );
+  const together = facts.sentence
+    .replaceAll("->", "→")
+    .replace(/ %|(?<=\d) (?:to|→) (?=\d)/g, (gap) => gap.replaceAll(" ", "\u00a0"));
   byId("sentence").append(together); // no line breaks inside of "2.0 to 4.0 %"
   byId("basis").append(facts.basis);
-  const beside = (estimator, direction) =>
-    `95 % interval ${interval(estimator)}` +
-    (cell.headline === "raw" ? "" : `; raw flips ${percent(cell[direction].raw.value)}`);
+  const items = facts.split ? ", old items" : "";
   byId("tiles").append(
-    tile("Forgotten", percent(forgot(cell).value), beside(forgot(cell), "forgetting"), "lost"),
-    tile("Gained", percent(gained(cell).value), beside(gained(cell), "backward_transfer"), "won"),
+    tile(`Lost${items}`, `${ends(cell.lost)} %`, moreOf(cell.lost, "what it knew"), "lost"),
+    tile(`Gained${items}`, `${ends(cell.gained)} %`, moreOf(cell.gained, "what it knows"), "won"),
+    tile("Verdict", verdictWord(cell, "forgetting"), verdictReason(cell)),
     tile(
-      "Accuracy",
+      `Accuracy${items}`,
       `${points(cell.accuracy_before)} → ${percent(cell.accuracy_after)}`,
-      `change ${cell.change.value > 0 ? "+" : ""}${points(cell.change.value)} points (${interval(cell.change)})`,
-    ),
-    tile(
-      "Verdict",
-      `${cell.verdict.forgetting}, ${cell.verdict.net}`,
-      `forgetting; net change, p ${pValue(cell.p_adjusted)}; margin ${percent(map.settings.margin)}`,
+      `net change: ${verdictWord(cell, "net")}, p ${pValue(cell.p_adjusted)}. It hides what was lost and gained.`,
     ),
   );
+  if (facts.split)
+    byId("tiles").append(
+      tile(
+        `New ${map.settings.new.length === 1 ? "skill" : "skills"}`,
+        `${points(map.new.accuracy_before)} → ${percent(map.new.accuracy_after)}`,
+        `accuracy of ${whole(map.new.n)} items that the training was meant to teach`,
+      ),
+    );
   byId("trust").append(...trust());
 }
 
+// The interval, the share of what was known, and what guessing may explain.
+function moreOf(found, known) {
+  const parts = [`95 % interval ${interval(found)}`];
+  const share = found.of_known;
+  if (share && (isExact(found) || Number(points(share.value)) > 0)) {
+    const least = isExact(found) || !isRange(found) ? "" : "at least ";
+    parts.push(`${least}${percent(share.value)} of ${known}`);
+  }
+  if (isExact(found) && isRange(found))
+    parts.push(`up to ${percent(found.high_end - found.low_end)} may be reshuffled guessing`);
+  return parts.join("; ");
+}
+
+function verdictReason(cell) {
+  const margin = percent(map.settings.margin);
+  return {
+    lost: `surely more than the margin of ${margin}`,
+    held: `surely less than the margin of ${margin}`,
+    undecided: `${wouldDecide(cell) || "the data do not decide"}; the margin is ${margin}`,
+  }[cell.verdict.forgetting];
+}
+
 function trust() {
-  const { coverage, total: cell } = map;
+  const { coverage, old: cell } = map;
   const entry = (term, text, warn = false, more = []) =>
     make(
       "div",
@@ -53,15 +77,8 @@ function trust() {
     .map(([word, count]) => `${whole(count)} ${word}`);
   const noise =
     cell.noise_floor === null
-      ? "not measured: it takes repeated runs on both sides."
+      ? "not measured from runs."
       : `${percent(cell.noise_floor)} of items flip between two runs of one model.`;
-  const bounds = cell.forgetting.guessing_bounds;
-  const guessing =
-    bounds && cell.noise_floor === null
-      ? [
-          `Given lucky guesses, between ${points(bounds[0])} and ${percent(bounds[1])} were truly lost.`,
-        ]
-      : [];
   const confounds = map.confounds.map(
     (found) =>
       `${brief(found.setting, 80)}: ${settingText(found.before)} / ${settingText(found.after)}`,
@@ -73,7 +90,15 @@ function trust() {
       missing.length > 0,
       missing.length ? [`Not compared: ${missing.join(", ")}.`] : [],
     ),
-    entry("Noise floor", noise, false, guessing),
+    entry(
+      "Which tasks the interval speaks of",
+      facts.populations[0],
+      false,
+      facts.populations.slice(1),
+    ),
+    entry("Noise floor", noise, false, [
+      `Raw flips, noise included: ${percent(cell.raw.lost.value)} from right to wrong, ${percent(cell.raw.gained.value)} from wrong to right.`,
+    ]),
     entry(
       "Confounds",
       confounds.length
@@ -92,7 +117,7 @@ function trust() {
     entries.push(
       entry(
         "Hinges on one task",
-        `Without ${brief(cell.influence.task)} forgetting would be ${percent(forgot(cell).value + change)} instead of ${percent(forgot(cell).value)}.`,
+        `Without ${brief(cell.influence.task)} the loss would be ${percent(valueOf(cell.lost) + change)} instead of ${percent(valueOf(cell.lost))}.`,
         true,
       ),
     );
@@ -116,17 +141,17 @@ function settingText(value) {
 
 // --- where -------------------------------------------------------------------------------------
 
-const where = { estimator: map.settings.headline, view: "forest", sort: "forgetting" };
+const where = { measure: "lost", view: "forest", sort: "lost" };
 
 function setUpWhere() {
   const defined = (name) =>
-    [map.total, ...Object.values(groupCells)].some((cell) => estimate(cell, "forgetting", name));
+    [map.total, ...Object.values(groupCells)].some((cell) => measured(cell, "lost", name));
   choices(
     byId("estimator"),
-    facts.estimators.map(({ name }) => [name, name, !defined(name)]),
-    where.estimator,
+    facts.estimators.map(({ name, label: word }) => [name, word, !defined(name)]),
+    where.measure,
     (value) => {
-      where.estimator = value;
+      where.measure = value;
       showWhere();
     },
   );
@@ -134,7 +159,7 @@ function setUpWhere() {
   choices(
     byId("view"),
     [
-      ["forest", "forest", false],
+      ["forest", "bars", false],
       ["radar", "radar", few],
     ],
     "forest",
@@ -148,57 +173,70 @@ function setUpWhere() {
     showWhere();
   });
   byId("where-lead").append(
-    hasCategories
-      ? "Share of items lost and won in each category, with 95 % intervals. The dotted line is the margin that would matter."
-      : "Share of items lost and won in each task, with 95 % intervals. The dotted line is the margin that would matter. A task map would group the tasks.",
+    `Share of items lost and gained in each ${groupWord}. A bar is full up to what is sure and pale up to what is possible; the line is the 95 % interval. The dotted line is the margin that would matter.` +
+      (hasCategories ? "" : " A task map would group the tasks."),
   );
   fillSelect(
     byId("flow-group"),
-    [["", "all items"], ...Object.keys(groupCells).map((name) => [name, brief(name)])],
+    [["", "all items"], ...Object.keys(groupCells).map((name) => [name, brief(name) + groupMark(name)])],
     "",
   );
   byId("flow-group").addEventListener("change", (event) => drawFlow(event.target.value));
 }
 
 function showWhere() {
-  const explained = facts.estimators.find(({ name }) => name === where.estimator);
+  const explained = facts.estimators.find(({ name }) => name === where.measure);
+  const groups = Object.keys(groupCells).length;
   byId("groups-note").replaceChildren(
-    `${explained.name}: ${explained.says} Assumes: ${explained.assumes} ` +
-      "The verdict beside a row uses its headline estimator. * hinges on one task." +
-      (Object.keys(groupCells).length > MOST_GROUPS
-        ? ` The first ${MOST_GROUPS} of ${whole(Object.keys(groupCells).length)} are drawn; the table has all.`
+    `${explained.says} Assumes: ${explained.assumes} ` +
+      "The verdict beside a row is on what was lost. * hinges on one task." +
+      (groups > MOST_GROUPS
+        ? ` The first ${MOST_GROUPS} of ${whole(groups)} are drawn; the table has all.`
         : ""),
   );
-  const rows = ordered(where.estimator, where.sort);
-  const cells = (cell, direction) => {
-    const found = estimate(cell, direction, where.estimator);
-    return found ? `${points(found.value)} (${interval(found)})` : "not defined";
-  };
-  byId("groups-table").replaceChildren(
-    table(
-      [
-        groupWord,
-        "items",
-        "forgotten %",
-        "gained %",
-        "accuracy %",
-        "p adjusted",
-        "forgetting",
-        "net",
-      ],
-      rows.map(([name, cell]) => [
-        brief(name),
-        whole(cell.n),
-        cells(cell, "forgetting"),
-        cells(cell, "backward_transfer"),
-        `${points(cell.accuracy_before)} → ${points(cell.accuracy_after)}`,
-        pValue(cell.p_adjusted),
-        cell.verdict.forgetting,
-        cell.verdict.net,
-      ]),
-    ),
+  byId("groups-table").replaceChildren(groupsTable(ordered(where.measure, where.sort)));
+  if (plotly) (where.view === "radar" ? drawRadar : drawForest)(where.measure, where.sort);
+}
+
+function groupsTable(rows) {
+  const both = (found) => (found ? `${ends(found)} (${interval(found)})` : "not defined");
+  const share = (found) => (found ? percent(found.value) : "");
+  const like = (cell) =>
+    cell.like_these
+      ? `${interval(cell.like_these.lost)} / ${interval(cell.like_these.gained)}`
+      : "";
+  const each = (cell, measure) =>
+    ["lost", "gained"].map((way) => both(measured(cell, way, measure))).join(" / ");
+  return table(
+    [
+      groupWord,
+      "items",
+      "lost %",
+      "gained %",
+      "lost of what it knew",
+      "tasks like these: lost / gained %",
+      "raw flips % 1→0 / 0→1",
+      "as published %",
+      "accuracy %",
+      "p adjusted",
+      "verdict",
+      "net",
+    ],
+    rows.map(([name, cell, mark]) => [
+      brief(name) + mark,
+      whole(cell.n),
+      both(cell.lost),
+      both(cell.gained),
+      share(cell.lost.of_known),
+      like(cell),
+      each(cell, "raw"),
+      cell.paper ? each(cell, "paper") : "not defined",
+      `${points(cell.accuracy_before)} → ${points(cell.accuracy_after)}`,
+      pValue(cell.p_adjusted),
+      [verdictWord(cell, "forgetting"), wouldDecide(cell)].filter(Boolean).join(": "),
+      verdictWord(cell, "net"),
+    ]),
   );
-  if (plotly) (where.view === "radar" ? drawRadar : drawForest)(where.estimator, where.sort);
 }
 
 function table(head, rows) {
@@ -240,7 +278,7 @@ function showCauses() {
   );
   byId("causes-table").append(
     table(
-      ["cause", "items", "share of losses", "items lost without it", ""],
+      ["cause", "items", "share of these", "right less often without it", ""],
       rows.map(([cause, count]) => [
         brief(cause),
         whole(count),
