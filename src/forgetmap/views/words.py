@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from forgetmap.base.words import clean, percent
-from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS, Both, Cell, ForgettingMap, Net
+from forgetmap.map.result import NET_WORDS, Both, Cell, ForgettingMap, Net
 from forgetmap.stats.estimate import BASIS_MEANING, Estimate, Range, interval
 
 HOW_TO_MEASURE_NOISE = (
@@ -148,13 +148,16 @@ def headline(result: ForgettingMap) -> str:
 
 def verdict(result: ForgettingMap) -> str:
     """The verdict on forgetting and the one on accuracy, in one sentence each."""
-    cell = result.old
-    margin = percent(result.settings.margin)
-    return (
-        f"Verdict, at a margin of {margin}: {forgetting(cell)}. "
-        f"Accuracy {points(cell.accuracy_before)} -> {percent(cell.accuracy_after)}: "
-        f"{_NET[cell.verdict.net]}."
-    )
+    cell, margin = result.old, percent(result.settings.margin)
+    missing = would_decide(cell)
+    said = {
+        "lost": f"Verdict: lost, more than the margin of {margin}.",
+        "held": f"Verdict: held, less than the margin of {margin} was lost.",
+        "undecided": f"Verdict: can't tell if more than the margin of {margin} was lost"
+        + (f": {missing}." if missing else "."),
+    }[cell.verdict.forgetting]
+    before, after = points(cell.accuracy_before), percent(cell.accuracy_after)
+    return f"{said} Accuracy {before} -> {after}: {_NET[cell.verdict.net]}."
 
 
 _NET: dict[Net, str] = {
@@ -164,13 +167,6 @@ _NET: dict[Net, str] = {
 }
 
 
-def forgetting(cell: Cell) -> str:
-    """The verdict on forgetting, and what would decide it where it is open."""
-    word = FORGETTING_WORDS[cell.verdict.forgetting]
-    missing = would_decide(cell)
-    return f"{word}: {missing}" if missing else word
-
-
 def would_decide(cell: Cell) -> str | None:
     """What would decide an open verdict, as words that stand alone."""
     missing = cell.verdict.would_decide
@@ -178,14 +174,29 @@ def would_decide(cell: Cell) -> str | None:
 
 
 def basis(result: ForgettingMap) -> str:
-    """Where the numbers come from, and how to measure the noise where nobody did."""
+    """Where the numbers come from, what they lack, and how to measure noise where nobody did."""
     found = result.old.lost.basis
-    said = f"Measured {BASIS_MEANING[found]}."
-    single = [name for name in old_tasks(result) if result.tasks[name].lost.basis == "single_run"]
-    if found == "mixed" and single:
-        tasks = f"{len(single):,} tasks have" if len(single) > 1 else "1 task has"
-        said += f" {tasks} one run each, and the noise of the runs was not measured."
-    return f"{said} {HOW_TO_MEASURE_NOISE}" if single else said
+    tasks = {name: result.tasks[name] for name in old_tasks(result)}
+    single = sum(cell.lost.basis == "single_run" for cell in tasks.values())
+    said = [f"Measured {BASIS_MEANING[found]}."]
+    if single and found == "mixed":
+        said.append(f"In {single:,} of {len(tasks):,} tasks the noise was not measured.")
+    if single:
+        said.append(HOW_TO_MEASURE_NOISE)
+    if blind := sum(map(_is_blind_to_guessing, tasks.values())):
+        said.append(
+            f"Reshuffled guessing is not told apart in {blind:,} of {len(tasks):,} tasks: that "
+            "takes the probabilities of three or more options."
+        )
+    return " ".join(said)
+
+
+def _is_blind_to_guessing(cell: Cell) -> bool:
+    """Option probabilities without a control: the two ends are the same although items moved."""
+    both = (cell.lost, cell.gained)
+    return cell.lost.basis == "probabilities" and all(
+        found.high_end > 0 and found.high_end - found.low_end < 1e-12 for found in both
+    )
 
 
 def populations(cell: Cell) -> list[str]:

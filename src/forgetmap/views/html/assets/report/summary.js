@@ -27,7 +27,7 @@ function showVerdict() {
     byId("tiles").append(
       tile(
         `New ${map.settings.new.length === 1 ? "skill" : "skills"}`,
-        `${points(map.new.accuracy_before)} → ${percent(map.new.accuracy_after)}`,
+        `${points(map.new.accuracy_before, 0)} → ${points(map.new.accuracy_after, 0)} %`,
         `accuracy of ${whole(map.new.n)} items that the training was meant to teach`,
       ),
     );
@@ -77,7 +77,7 @@ function trust() {
     .map(([word, count]) => `${whole(count)} ${word}`);
   const noise =
     cell.noise_floor === null
-      ? "not measured from runs."
+      ? "not measured: that takes repeats, or a second run of each model."
       : `${percent(cell.noise_floor)} of items flip between two runs of one model.`;
   const confounds = map.confounds.map(
     (found) =>
@@ -213,28 +213,30 @@ function groupsTable(rows) {
       "items",
       "lost %",
       "gained %",
+      "verdict",
+      "net",
+      "accuracy %",
       "lost of what it knew",
       "tasks like these: lost / gained %",
       "raw flips % 1→0 / 0→1",
       "as published %",
-      "accuracy %",
       "p adjusted",
-      "verdict",
-      "net",
+      "what would decide",
     ],
     rows.map(([name, cell, mark]) => [
       brief(name) + mark,
       whole(cell.n),
       both(cell.lost),
       both(cell.gained),
+      verdictWord(cell, "forgetting"),
+      verdictWord(cell, "net"),
+      `${points(cell.accuracy_before)} → ${points(cell.accuracy_after)}`,
       share(cell.lost.of_known),
       like(cell),
       each(cell, "raw"),
       cell.paper ? each(cell, "paper") : "not defined",
-      `${points(cell.accuracy_before)} → ${points(cell.accuracy_after)}`,
       pValue(cell.p_adjusted),
-      [verdictWord(cell, "forgetting"), wouldDecide(cell)].filter(Boolean).join(": "),
-      verdictWord(cell, "net"),
+      wouldDecide(cell),
     ]),
   );
 }
