@@ -59,12 +59,19 @@ def fisher_orthogonal(alpha: ArrayLike, delta: ArrayLike) -> Floats:
     return np.stack([(1 - 2 * blur - root) / 2, (1 - 2 * blur + root) / 2], axis=-1)
 
 
-def condition_number(alpha: ArrayLike, delta: ArrayLike) -> Floats:
+def condition_number(alpha: ArrayLike, delta: ArrayLike, dimensions: int = 1) -> Floats:
     """Largest over smallest eigenvalue of the Fisher matrix; 1/min(alpha, 1-alpha) far apart. [D]
+
+    In more than one dimension the directions off the line through the modes count too; how many
+    there are makes no difference.
 
     Example:
         >>> condition_number(0.2, [3, 30]).round(3).tolist()
         [10.498, 5.0]
+        >>> [round(float(condition_number(0.5, 2, dimensions=d)), 1) for d in (1, 2)]
+        [11.4, 15.1]
     """
     values = np.linalg.eigvalsh(fisher(alpha, delta))
+    if dimensions > 1:
+        values = np.sort(np.concatenate([values, fisher_orthogonal(alpha, delta)], axis=-1))
     return values[..., -1] / values[..., 0]
