@@ -17,7 +17,8 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.model import Frozen
 from forgetmap.base.version import __version__
 from forgetmap.map.estimates import TaskEstimates
-from forgetmap.samples.table import Samples
+from forgetmap.pairing.metrics import choose_metric
+from forgetmap.samples.table import THRESHOLD, Samples
 from forgetmap.stats.patterns import MOMENTS, Patterns, item_moments
 from forgetmap.stats.spread import high_limit, low_limit
 
@@ -97,17 +98,7 @@ def model_of_log(samples: Samples) -> tuple[Model, int, int, Evidence]:
     Probabilities of options are taken as they are. From repeats the spread of the chances is
     fitted by its first two moments; from single runs only the accuracy is known.
     """
-    rows = samples.to_batches(["task", "item", "item_ref", "score", "gold_probability"])
-    right: dict[tuple[str, int | str], list[float]] = {}
-    golds: list[float] = []
-    for batch in rows:
-        for task, item, ref, score, gold in zip(
-            *(column.to_pylist() for column in batch.columns), strict=True
-        ):
-            if score is not None:
-                right.setdefault((task, ref if item is None else item), []).append(score >= 0.5)
-            if gold is not None:
-                golds.append(gold)
+    right, golds = _scores(samples)
     if not right:
         raise InputError("the log holds no scores; nothing can be planned from it")
     repeats = int(np.median([len(scores) for scores in right.values()]))
@@ -130,6 +121,29 @@ def model_of_log(samples: Samples) -> tuple[Model, int, int, Evidence]:
         lambda rng, n: rng.beta(accuracy * weight, (1 - accuracy) * weight, n), accuracy, words
     )
     return fitted, len(right), repeats, "repeats"
+
+
+def _scores(samples: Samples) -> tuple[dict[tuple[str, int | str], list[float]], list[float]]:
+    """Right answers by item, and gold probabilities, in the metric that would be compared."""
+    metrics: dict[str, set[str]] = {}
+    for batch in samples.to_batches(["task", "metric"]):
+        for task, metric in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            metrics.setdefault(task, set()).add(metric)
+    chosen = {task: choose_metric(task, names) for task, names in metrics.items()}
+    right: dict[tuple[str, int | str], list[float]] = {}
+    golds: list[float] = []
+    names = ["task", "metric", "item", "item_ref", "score", "gold_probability"]
+    for batch in samples.to_batches(names):
+        columns = (batch[name].to_pylist() for name in names)
+        for task, metric, item, ref, score, gold in zip(*columns, strict=True):
+            if metric != chosen[task] or score is None:
+                continue
+            right.setdefault((task, ref if item is None else item), []).append(
+                float(score >= THRESHOLD)
+            )
+            if gold is not None:
+                golds.append(gold)
+    return right, golds
 
 
 def plan(
