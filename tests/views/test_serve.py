@@ -348,7 +348,7 @@ def test_it_ends_cleanly(started: tuple[subprocess.Popen[str], str], how: int) -
     process, address = started
     assert httpx.get(address, follow_redirects=True).status_code == 200
     process.send_signal(how)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=900)
     assert (process.returncode, err) == (0, "")
     assert out.endswith("ended\n")
 
@@ -363,7 +363,7 @@ def test_two_logs_are_compared_and_nothing_is_left_behind(
             home = address.split("?")[0]
             assert client.get(f"{home}1/items").json()["total"] == 1456
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=120)
+        process.communicate(timeout=900)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -375,7 +375,7 @@ def test_open_opens_the_address_that_is_printed(
     monkeypatch.setattr("forgetmap.views.serve._run", lambda *_: None)
     said: list[str] = []
     serve([saved], open_browser=True, say=said.append)
-    assert said[0] == f"2 comparisons at {opened.get(timeout=120)}"
+    assert said[0] == f"2 comparisons at {opened.get(timeout=900)}"
 
 
 def test_what_cannot_be_served_is_refused_in_one_line(saved: Path, tmp_path: Path) -> None:
