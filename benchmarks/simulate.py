@@ -14,6 +14,7 @@ import argparse
 import math
 import sys
 import time
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -282,8 +283,9 @@ def _option_cases() -> list[Case]:
         truth = loss_of(population)
         for n in (50, 200, 500, 2000):
             draw = partial(_from_options, population, n, truth)
-            # Two or three losses in 50 items: no interval for counts covers just 95 % of those.
-            must = {**COVERS, "covers": (0.93, 0.995)} if n == 50 else COVERS
+            # Of two or three losses no interval covers just 95 %: counts move in steps.
+            few = n == 50 or (n <= 500 and "from 1 to 0" in name)
+            must = {**COVERS, "covers": (0.93, 0.995)} if few else COVERS
             every.append(
                 Case(f"option probabilities: {name}", f"n = {n:,}", draw, must, {"margin": truth})
             )
@@ -365,7 +367,7 @@ class Seen(NamedTuple):
     like_these: tuple[float, float] | None
 
 
-def look(case: Case, seed: int) -> Seen:
+def look(case: Case, seed: list[int]) -> Seen:
     """Draw one pair and map it."""
     drawn = case.draw(np.random.default_rng(seed))
     table = CellTable(drawn.patterns, {}, Plan(**{"margin": MARGIN, **(case.plan or {})}))
@@ -418,7 +420,8 @@ def holds(case: Case, measured: dict[str, tuple[float, float]]) -> bool:
 
 def run_case(case: Case, runs: int) -> dict[str, tuple[float, float]]:
     """Simulate one line of the table."""
-    return measure([look(case, seed) for seed in range(runs)])
+    own = zlib.crc32(f"{case.regime} {case.setting}".encode())  # or all lines err alike
+    return measure([look(case, [own, seed]) for seed in range(runs)])
 
 
 def row(case: Case, measured: dict[str, tuple[float, float]], truth: float) -> str:
