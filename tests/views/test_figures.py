@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import xml.etree.ElementTree as ET
 
@@ -11,6 +12,7 @@ import forgetmap
 from forgetmap.base.errors import InputError
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Samples
+from forgetmap.views import words
 
 HOSTILE = "<script>window.pwned=1</script> $\\frac{1}{0}$ \x1b[31m \u202e {{x}}"
 
@@ -66,13 +68,32 @@ def test_the_forest_shows_the_asked_estimator_or_says_that_it_is_not_defined():
     result = forgetmap.compare(log(2, "t"), log(3, "t"), draws=200)
     with style():
         drawn = forest(result, "raw").axes[0]
-        raw = result.total.forgetting.raw
+        raw = result.total.raw.lost
         ends = [sorted(line.get_xdata()) for line in drawn.lines]
         assert [100 * raw.low, 100 * raw.high] in ends
-        texts = [text.get_text() for text in forest(result, "excess").axes[0].texts]
+        texts = [text.get_text() for text in forest(result, "paper").axes[0].texts]
         assert texts == [" not defined"] * 4
-        with pytest.raises(ValueError, match="known are raw"):
-            forest(result, "other")
+        with pytest.raises(ValueError, match="known are lost, raw, paper"):
+            forest(result, "excess")
+    plt.close("all")
+
+
+def test_the_forest_draws_both_ends_of_lost_and_gained():
+    pytest.importorskip("matplotlib", reason="needs pip install 'forgetmap[figures]'")
+    from matplotlib import pyplot as plt
+
+    from forgetmap.views.figures.maps import forest
+    from forgetmap.views.figures.style import style
+
+    result = forgetmap.compare(log(2, "t"), log(3, "t"), draws=200)
+    with style():
+        axes = forest(result).axes[0]
+        widths = {round(bar.get_width(), 6) for bar in axes.patches}
+        lines = [sorted(line.get_xdata()) for line in axes.lines]
+        assert all(bar.get_x() == 0 for bar in axes.patches)  # nothing is taken off a bar
+        for found in (result.total.lost, result.total.gained):
+            assert {round(100 * found.low_end, 6), round(100 * found.high_end, 6)} <= widths
+            assert [100 * found.low, 100 * found.high] in lines
     plt.close("all")
 
 
@@ -87,10 +108,14 @@ def test_without_matplotlib_one_line_says_what_to_install(example, tmp_path, mon
 
 
 def test_a_notebook_shows_a_table_with_a_forest_plot(example):
-    shown = example._repr_html_()
-    assert shown.count('role="img"') == 1 + len(example.categories)
-    assert "Geography" in shown
-    assert "forgot" in shown
+    shown = html.unescape(example._repr_html_())
+    totals = 2  # the old items, and all of them
+    assert shown.count('role="img"') == totals + len(example.categories)
+    assert "(new)" in shown
+    assert words.headline(example) in shown
+    assert "Measured from" in shown
+    assert words.short_range(example.total.lost) in shown
+    assert words.short_range(example.total.gained) in shown
 
 
 def test_a_notebook_shows_hostile_names_as_text():

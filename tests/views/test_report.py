@@ -14,12 +14,16 @@ import pytest
 
 from browser import Visit, chromium, serious_faults, visit
 from forgetmap.base.errors import InputError
-from forgetmap.map.result import Verdict
+from forgetmap.map.comparison import compare_logs
+from forgetmap.map.example import example_logs
+from forgetmap.map.old_maps import NOTE
+from forgetmap.map.result import ForgettingMap
 from forgetmap.map.saved import save_comparison
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Samples
-from forgetmap.views.html import report_words as words
+from forgetmap.views import words
 from forgetmap.views.html.report import write_report
+from forgetmap.views.html.report_words import ESTIMATORS
 from places import ROOT
 from report_logs import CATEGORIES, HOSTILE, made_log, mapped
 
@@ -86,12 +90,18 @@ def all_items(found: Visit) -> None:
 
 def test_the_verdict_and_its_trust_come_first(opened: Visit, comparison: Comparison) -> None:
     result = comparison.map
-    forgot = result.total.forgot
+    lost = result.old.lost
     sentence = opened.text("h1").replace("\u00a0", " ")
-    assert f"95 % interval {100 * forgot.low:.1f} to {100 * forgot.high:.1f} %)" in sentence
+    assert sentence == words.headline(result)
+    assert f"({100 * lost.low:.1f} to {100 * lost.high:.1f}) of 160 items" in sentence
+    assert f"at least {100 * lost.low_end:.1f} %, at most {100 * lost.high_end:.1f} %" in sentence
+    assert "from repeated runs of both models" in opened.text("#basis")
     assert opened.page.locator("main section").first.get_attribute("id") == "verdict"
     trust = opened.text("#trust")
     assert "160 items in 4 tasks" in trust
+    assert f"These tasks: lost {100 * lost.low:.1f} to {100 * lost.high:.1f} %" in trust
+    like = result.old.like_these.lost
+    assert f"Tasks like these: lost {100 * like.low:.1f} to {100 * like.high:.1f} %" in trust
     assert f"{100 * result.total.noise_floor:.1f} % of items flip" in trust
     assert "seed: before / after" in trust
     assert f"{100 * result.total.mde:.1f} % of net accuracy" in trust
@@ -100,6 +110,7 @@ def test_the_verdict_and_its_trust_come_first(opened: Visit, comparison: Compari
 def test_every_chart_is_drawn(opened: Visit, items: list[dict[str, Any]]) -> None:
     rows = 2 + len(set(CATEGORIES.values()))
     assert opened.count("#groups-chart .scatterlayer .point") == 2 * rows
+    assert opened.count("#groups-chart .barlayer .point path") == 2 * 2 * rows  # full and pale
     assert opened.count("#flow-bars .barlayer .point path") == 4 * (rows - 1)
     assert opened.count("#flow-chart .sankey-link") == 4
     causes = {row["cause"] for row in items if row["transition"] == "forgotten"}
@@ -113,15 +124,16 @@ def test_every_chart_is_drawn(opened: Visit, items: list[dict[str, Any]]) -> Non
 
 def test_estimators_views_and_order_can_be_switched(opened: Visit, comparison: Comparison) -> None:
     result = comparison.map
-    for name in ("raw", "latent", "excess", "paper"):
-        choose(opened, "estimator", name)
-        assert opened.text("#groups-note").startswith(f"{name}:")
-        found = result.categories["Geography"].forgetting.get(name)
-        row = opened.page.locator("#groups-table tr", has_text="Geography")
-        assert found is not None
-        assert f"{100 * found.value:.1f} (" in row.text_content()
-        assert result.categories["Prose"].forgetting.get("latent") is None
-    assert opened.page.locator("#estimator input[value='soft']").is_disabled()
+    geography = result.categories["Geography"]
+    row = opened.page.locator("#groups-table tr", has_text="Geography").text_content()
+    assert words.ends(geography.lost) in row
+    assert words.ends(geography.gained) in row
+    for explained in ESTIMATORS:
+        choose(opened, "estimator", explained.name)
+        assert opened.text("#groups-note").startswith(explained.says)
+    for both in (geography.raw, geography.paper):
+        assert f"{100 * both.lost.value:.1f} (" in row
+    assert result.categories["Prose"].paper is None
     choose(opened, "estimator", "paper")  # not defined where answers are open
     assert "not defined here" in opened.page.locator("#groups-chart").text_content()
     choose(opened, "view", "radar")
@@ -133,15 +145,15 @@ def test_estimators_views_and_order_can_be_switched(opened: Visit, comparison: C
     opened.page.select_option("#sort", "name")
     names = opened.page.locator("#groups-table tbody td:first-child").all_text_contents()
     assert names[2:] == sorted(names[2:])
-    choose(opened, "estimator", "excess")
+    choose(opened, "estimator", "lost")
 
 
 def test_the_flow_of_one_group(opened: Visit, comparison: Comparison) -> None:
     cell = comparison.map.categories["Prose"]
     opened.page.select_option("#flow-group", "Prose")
     said = opened.page.get_attribute("#flow-chart", "aria-label")
-    share = float(re.search(r"forgotten \d+ \(([\d.]+) %\)", said)[1])
-    assert share == pytest.approx(100 * cell.forgetting.raw.value, abs=0.06)
+    share = float(re.search(r"right → wrong \d+ \(([\d.]+) %\)", said)[1])
+    assert share == pytest.approx(100 * cell.raw.lost.value, abs=0.06)
 
 
 def test_tasks_are_sorted_and_filtered(opened: Visit, comparison: Comparison) -> None:
@@ -151,8 +163,7 @@ def test_tasks_are_sorted_and_filtered(opened: Visit, comparison: Comparison) ->
     def shown() -> list[str]:
         return opened.page.locator(names).all_text_contents()
 
-    by_value = sorted(result.tasks, key=lambda task: -result.tasks[task].forgot.value)
-    assert shown() == by_value
+    assert shown() == [name for name, _ in words.by_loss(result.tasks)]
     opened.page.click("#task-table th:first-child button")
     assert shown() == sorted(CATEGORIES)
     assert opened.page.get_attribute("#task-table th:first-child", "aria-sort") == "ascending"
@@ -170,8 +181,8 @@ def test_tasks_are_sorted_and_filtered(opened: Visit, comparison: Comparison) ->
     row = opened.page.locator("#task-table tbody tr", has_text="sums").text_content()
     assert "40" in row
     assert "4" in row
-    flagged = {c.influence.task for c in (result.total, *result.categories.values())
-               if c.influence and abs(c.influence.change) > abs(c.forgot.value) / 2}  # fmt: skip
+    groups = (result.old, *result.categories.values())
+    flagged = {cell.influence.task for cell in groups if words.hinges(cell)}
     assert opened.count("#task-table tbody td:last-child .badge") == len(flagged)
 
 
@@ -292,9 +303,12 @@ def test_the_list_is_walked_by_keys(opened: Visit) -> None:
 
 def test_how_it_was_computed(opened: Visit) -> None:
     method = opened.text("#method")
-    for name in ("raw", "excess", "soft", "latent", "paper"):
-        assert name in method
-    for phrase in ("does not prove", "mean of p (1 − q)", "forgetmap", "plotly", "200, 0"):
+    for explained in ESTIMATORS:
+        assert explained.label in method
+    for retired in ("excess", "soft", "latent", "headline"):
+        assert retired not in method
+    formulas = ("mean of max(p − q, 0)", "mean of p (1 − q)")
+    for phrase in (*formulas, "does not prove", "forgetmap", "plotly", "200, 0"):
         assert phrase in method
 
 
@@ -446,16 +460,112 @@ def test_nothing_half_written(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "saved"]
 
 
-@pytest.mark.parametrize("net", words.NET)
-@pytest.mark.parametrize("forgetting", ["forgot", "kept", "undecided"])
-def test_every_verdict_has_its_sentence(comparison: Comparison, forgetting: str, net: str) -> None:
+# --- what cannot be hidden ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def told() -> Comparison:
+    """The example pair: its new task gains far more than its old ones lose."""
+    return compare_logs(*example_logs(), new=["airports"], causes=True)
+
+
+@pytest.fixture(scope="module")
+def told_page(
+    browser: Browser, told: Comparison, tmp_path_factory: pytest.TempPathFactory
+) -> Visit:
+    path = tmp_path_factory.mktemp("told") / "map.html"
+    write_report(told, path)
+    return visit(browser, path.as_uri())
+
+
+def test_the_old_skills_come_first_and_the_new_ones_apart(told_page: Visit) -> None:
+    sentence = told_page.text("h1").replace("\u00a0", " ")
+    assert sentence.startswith("Old skills: lost 10.4 % (")
+    assert "of 3,270 items, 25.5 % of what it knew; gained 12.3 %." in sentence
+    assert sentence.endswith("New skill: 33 → 100 %.")
+    assert "Measured from the probabilities of the options." in told_page.text("#basis")
+    tiles = told_page.page.locator("#tiles .tile .what").all_inner_texts()
+    assert tiles[:2] == ["Lost, old items", "Gained, old items"]
+    assert tiles[-1] == "New skill"
+    rows = told_page.page.locator("#groups-table tbody td:first-child").all_text_contents()
+    assert rows[:3] == ["Old items", "New items", "All items"]
+    assert "airports (new)" in rows
+    row = told_page.page.locator("#task-table tbody tr", has_text="airports").text_content()
+    assert "airports (new)" in row
+    assert "new tasks" in told_page.text("#method")
+
+
+def test_no_number_is_a_net_one_unless_it_says_so(told: Comparison, told_page: Visit) -> None:
+    """Gained less lost is the change of accuracy; nothing else on the page may show it."""
+    page, result = told_page.page, told.map
+    page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
+    shown = page.locator("main").inner_text()
+    top = page.locator("#verdict").inner_text()
+    for name, cell in {"Old items": result.old, "All items": result.total}.items():
+        row = page.locator("#groups-table tr", has_text=name).inner_text()
+        for share in (cell.change.value, cell.gained.value - cell.lost.value):
+            net = re.compile(rf"(?<![\d.]){100 * abs(share):.1f}(?!\d)")
+            assert not net.search(row)
+            assert not net.search(top)
+    assert not re.search(r"net (loss|lost|forgetting|forgot)", shown, re.IGNORECASE)
+    assert not re.search(r"[-−]\d+\.\d", page.locator("#groups-table").inner_text())
+    assert not re.search(r"[-−]\d+\.\d", page.locator("#task-table").inner_text())
+
+
+def test_bars_hold_lost_and_gained_side_by_side(told: Comparison, told_page: Visit) -> None:
+    """Every bar begins at zero and is as long as one of the two, never as their difference."""
+    traces = told_page.page.evaluate(
+        """document.getElementById("groups-chart").data
+           .filter(({ type }) => type === "bar")
+           .map(({ name, base, x, y }) => ({ name, base, x, y }))"""
+    )
+    cells = [told.map.old, told.map.new, told.map.total]
+    for trace, way in zip(traces, ("lost", "gained"), strict=True):
+        assert trace["name"] == way
+        assert set(trace["base"]) == {0}
+        expected = [100 * getattr(cell, way).low_end for cell in cells]
+        assert trace["x"][:3] == pytest.approx(expected)
+    assert not {round(y, 6) for y in traces[0]["y"]} & {round(y, 6) for y in traces[1]["y"]}
+
+
+def test_bars_are_pale_between_the_two_ends(opened: Visit, comparison: Comparison) -> None:
+    pale = opened.page.evaluate(
+        """document.getElementById("groups-chart").data
+           .filter(({ name }) => name === "maybe lost").map(({ base, x }) => ({ base, x }))[0]"""
+    )
+    lost = comparison.map.total.lost
+    assert pale["base"][0] == pytest.approx(100 * lost.low_end)
+    assert pale["base"][0] + pale["x"][0] == pytest.approx(100 * lost.high_end)
+
+
+def test_a_map_of_an_older_version_shows_its_note(
+    browser: Browser, comparison: Comparison, tmp_path: Path
+) -> None:
+    from dataclasses import replace
+
     result = comparison.map
-    verdict = Verdict(net=net, forgetting=forgetting)
-    total = result.total.model_copy(update={"verdict": verdict})
-    sentence = words.verdict_sentence(result.model_copy(update={"total": total}))
-    assert sentence.endswith(f"{words.NET[net]}.")
-    assert ("undecided: the estimate" in sentence) == (forgetting == "undecided")
-    assert ("kept what it knew" in sentence) == (forgetting == "kept")
+    noted = result.model_copy(update={"warnings": [*result.warnings, NOTE]})
+    again = ForgettingMap.from_json(noted.to_json())
+    write_report(replace(comparison, map=again), tmp_path / "map.html")
+    found = visit(browser, (tmp_path / "map.html").as_uri())
+    assert NOTE in found.text("#trust")
+
+
+def test_one_run_says_how_to_measure_the_noise(browser: Browser, tmp_path: Path) -> None:
+    def log(right: int) -> Samples:
+        return Samples.from_rows(
+            {"item": content_hash(str(i)), "score": float(i % right == 0)} for i in range(60)
+        )
+
+    write_report(mapped(log(2), log(3), {}), tmp_path / "map.html")
+    found = visit(browser, (tmp_path / "map.html").as_uri())
+    sentence = found.text("h1").replace("\u00a0", " ")
+    assert re.match(r"Lost between \d+\.\d % and \d+\.\d % ", sentence)
+    for way in ("--noise-before", "--noise-after", "repeats", "--deterministic"):
+        assert way in found.text("#basis")
+    assert "can't tell" in found.text("#tiles")
+    assert "would decide" in found.text("#tiles")
+    assert "would decide" in found.text("#task-table")
 
 
 @pytest.mark.slow

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import random
+import re
 
 import pytest
 from rich.console import Console
 
 import forgetmap
 from forgetmap.base.words import WIDTH
+from forgetmap.map.example import example_logs
+from forgetmap.map.old_maps import NOTE
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Samples
 from forgetmap.views.terminal.maps import MOST_TASKS, print_map
@@ -42,7 +45,7 @@ def shown(result, width=WIDTH):
 
 @pytest.fixture
 def many(tmp_path):
-    """Fifteen tasks of three categories; the higher its number, the more a task forgot."""
+    """Fifteen tasks of three categories; the higher its number, the more a task lost."""
     tasks = [f"a_task_with_a_rather_long_name_{n:02}" for n in range(15)]
     before = log(tmp_path / "before.parquet", tasks, lambda _: 0)
     after = log(tmp_path / "after.parquet", tasks, lambda task: int(task[-2:]))
@@ -52,12 +55,12 @@ def many(tmp_path):
     return before, after, categories
 
 
-def test_with_categories_the_tasks_that_forgot_most_are_listed(many):
+def test_with_categories_the_tasks_that_lost_most_are_listed(many):
     before, after, categories = many
     text = shown(forgetmap.compare(before, after, task_map=categories, draws=100))
     listed = [line.split()[0] for line in text.splitlines() if line.startswith("a_task")]
     assert len(listed) == MOST_TASKS
-    assert "3 tasks that forgot less: --csv, --json and --report list all" in text
+    assert "3 tasks that lost less: --csv, --json and --report list all" in text
     whole = shown(forgetmap.compare(before, after, task_map=categories, draws=100), width=140)
     names = [line.split()[0] for line in whole.splitlines() if line.startswith("a_task")]
     assert names == [f"a_task_with_a_rather_long_name_{n:02}" for n in range(14, 2, -1)]
@@ -67,19 +70,61 @@ def test_without_categories_every_task_is_listed(many):
     before, after, _ = many
     text = shown(forgetmap.compare(before, after, draws=100))
     assert sum(line.startswith("a_task") for line in text.splitlines()) == 15
-    assert "forgot less" not in text
+    assert "lost less" not in text
 
 
 def test_names_give_way_and_verdicts_do_not(many):
     before, after, categories = many
-    text = shown(forgetmap.compare(before, after, task_map=categories, draws=100))
+    result = forgetmap.compare(before, after, task_map=categories, draws=100)
+    text = shown(result)
     assert max(map(len, text.splitlines())) <= WIDTH
     worst = next(line for line in text.splitlines() if line.startswith("a_task"))
-    assert worst.rstrip().endswith("forgot, worse")
-    assert "…" in worst
+    assert worst.split()[-2:] == ["lost", "worse"]
+    assert max(map(len, shown(result, 40).splitlines())) > 40  # numbers do not give way
 
 
-def test_cells_counted_otherwise_than_the_total_are_marked(tmp_path):
+def test_the_old_skills_are_told_and_the_new_ones_marked():
+    before, after = example_logs()
+    result = forgetmap.compare(before, after, new=["airports"], draws=100)
+    text = shown(result)
+    told = " ".join(text.split())
+    assert told.startswith("Old skills: lost 10.4 % (9.8 to 11.1) of 3,270 items, ")
+    assert "25.5 % of what it knew; gained 12.3 %. New skill: 33 -> 100 %." in told
+    assert "Verdict: lost, more than the margin of 2.0 %." in told
+    assert "Measured from the probabilities of the options." in told
+    assert "These tasks: lost 9.8 to 11.1 %" in told
+    assert "Tasks like these: lost " in told
+    rows = {line.split("  ")[0].strip(): line for line in text.splitlines()}
+    assert {"old items", "new items", "all items"} <= rows.keys()
+    assert any(name.startswith("airports (new)") for name in rows)
+
+
+def test_without_new_tasks_all_items_are_told():
+    told = " ".join(shown(forgetmap.compare(*example_logs(), draws=100)).split())
+    assert told.startswith("Lost 8.3 % (7.8 to 8.9) of 4,070 items, 21.3 % of what it knew; ")
+    assert "old items" not in told
+    assert "(new)" not in told
+
+
+def test_a_gain_never_takes_off_a_loss():
+    """The change of accuracy, and gained less lost, are nowhere in what is printed."""
+    result = forgetmap.compare(*example_logs(), new=["airports"], draws=100)
+    text = shown(result, 140)
+    summary, _, _ = text.partition("\ntask ")  # the headline and the totals
+    for cell in (result.old, result.total):
+        for share in (cell.change.value, cell.gained.value - cell.lost.value):
+            assert not re.search(rf"(?<![\d.]){100 * abs(share):.1f}(?!\d)", summary)
+    assert not re.search(r"(?<=[ (])[-−]\d", text)
+
+
+def test_a_wide_terminal_has_room_for_raw_flips_and_p_values():
+    result = forgetmap.compare(*example_logs(), draws=100)
+    raw = f"{100 * result.total.raw.lost.value:.1f}/{100 * result.total.raw.gained.value:.1f}"
+    assert raw in shown(result, 120)
+    assert raw not in shown(result, 100)
+
+
+def test_each_basis_has_its_words(tmp_path):
     def repeats(task):
         return 3 if task == "written" else 1
 
@@ -87,14 +132,33 @@ def test_cells_counted_otherwise_than_the_total_are_marked(tmp_path):
     before = log(tmp_path / "before.parquet", tasks, lambda _: 5, repeats)
     after = log(tmp_path / "after.parquet", tasks, lambda _: 20, repeats)
     result = forgetmap.compare(before, after, draws=100)
-    assert result.total.headline == "raw"
-    text = shown(result)
-    rows = {line.split()[0]: line for line in text.splitlines() if line.startswith(tuple(tasks))}
-    assert {name: result.tasks[name].headline for name in tasks} == {
-        "chosen": "soft",
-        "written": "excess",
+    assert {name: result.tasks[name].lost.basis for name in tasks} == {
+        "chosen": "probabilities",
+        "written": "repeats",
     }
-    assert "‡" in rows["chosen"]
-    assert "†" in rows["written"]
-    assert "†excess = " in text
-    assert "‡soft = " in text
+    told = " ".join(shown(result).split())
+    assert "Measured each task by the best that its log allows." in told
+    assert "Reshuffled guessing is not told apart in 1 of 2 tasks" in told
+
+
+def test_one_run_is_a_range_and_says_how_to_measure_the_noise():
+    def run(right):
+        return Samples.from_rows(
+            {"task": "t", "item": content_hash(i), "score": float(i % right == 0)}
+            for i in range(60)
+        )
+
+    result = forgetmap.compare(run(2), run(3), draws=100)
+    told = " ".join(shown(result).split())
+    ends = (f"{100 * end:.1f} %" for end in (result.old.lost.low_end, result.old.lost.high_end))
+    assert told.startswith(f"Lost between {' and '.join(ends)} (")
+    assert "the noise of the runs was not measured" in told
+    for way in ("--noise-before", "--noise-after", "repeats", "--deterministic"):
+        assert way in told
+    assert re.search(r"can't tell if more than the margin of 2.0 % was lost: .*would decide", told)
+
+
+def test_a_map_of_an_older_version_shows_its_note():
+    result = forgetmap.compare(*example_logs(), draws=100)
+    noted = result.model_copy(update={"warnings": [NOTE]})
+    assert NOTE in " ".join(shown(noted).split())

@@ -125,7 +125,7 @@ def headline(result: ForgettingMap) -> str:
 
     Example:
         >>> import forgetmap
-        >>> headline(forgetmap.demo()).startswith("Lost 8.3 % (7.8 to 8.9) of 4,070 items, ")
+        >>> headline(forgetmap.demo()).startswith("Old skills: lost 10.4 % (9.8 to 11.1) of 3,2")
         True
     """
     cell = result.old

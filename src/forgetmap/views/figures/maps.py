@@ -54,7 +54,7 @@ def forest(result: ForgettingMap, estimator: str = "lost") -> Figure:
     from matplotlib import pyplot as plt
 
     rows = _rows(result)
-    figure, axes = plt.subplots(figsize=(6.3, 1.1 + 0.42 * len(rows)))
+    figure, axes = plt.subplots(figsize=(6.3, 1.5 + 0.42 * len(rows)))
     for place, (_, cell) in enumerate(reversed(rows)):
         for (way, colour), offset in zip(_WAYS, (0.17, -0.17), strict=True):
             found = _found(cell, way, estimator)
@@ -117,7 +117,7 @@ def flow(result: ForgettingMap) -> Figure:
     from matplotlib.patches import Patch
 
     rows = _rows(result)
-    figure, axes = plt.subplots(figsize=(6.3, 1.2 + 0.36 * len(rows)))
+    figure, axes = plt.subplots(figsize=(6.3, 1.3 + 0.36 * len(rows)))
     kinds = (
         ("n11", "still right", KEPT),
         ("n10", "right → wrong", LOST),
@@ -141,7 +141,7 @@ def flow(result: ForgettingMap) -> Figure:
     axes.grid(visible=False)
     axes.set_xlabel("% of items, as counted (means over repeats)")
     handles = [Patch(color=colour, label=label) for _, label, colour in kinds]
-    axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, fontsize=8)
+    figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize=8)
     return figure
 
 
