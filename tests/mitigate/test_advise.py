@@ -18,6 +18,7 @@ from forgetmap.cli.app import app as commands
 from forgetmap.lineage.result import Lineage, LineageSettings, WorstStage
 from forgetmap.map.causes import CAUSES
 from forgetmap.map.result import (
+    Both,
     Cell,
     ComparedModel,
     Counts,
@@ -25,12 +26,11 @@ from forgetmap.map.result import (
     ForgettingMap,
     Influence,
     MapSettings,
-    Transition,
     Verdict,
 )
 from forgetmap.mitigate.advise import _CURES, _FORM, RULES, TURNS, Evidence, advise
 from forgetmap.samples.comparability import Confound
-from forgetmap.stats.estimate import Estimate
+from forgetmap.stats.estimate import BASIS_MEANING, Estimate, Range
 from places import ROOT
 
 
@@ -38,44 +38,63 @@ def estimate(value, width=0.01):
     return Estimate(value=value, low=value - width, high=value + width)
 
 
-def cell(forgot=0.01, verdict=("equivalent", "kept"), n=1000, **more):
-    found = Transition(
-        raw=estimate(forgot),
-        paper=None,
-        latent=None,
-        excess=None,
-        soft=None,
-        ceiling=None,
-        guessing_bounds=None,
+def lost_range(value, width=0.01, low_end=None, basis="probabilities"):
+    """An exact loss; with `low_end`, a range whose high end is the value."""
+    low_end = value if low_end is None else low_end
+    return Range(
+        low_end=low_end,
+        high_end=value,
+        low=max(0.0, low_end - width),
+        high=value + width,
+        of_known=None,
+        basis=basis,
     )
+
+
+def cell(lost=0.01, verdict=("equal", "held"), n=1000, low_end=None, basis="probabilities", **more):
+    lost = lost if isinstance(lost, Range) else lost_range(lost, low_end=low_end, basis=basis)
+    flips = estimate(lost.high_end)
+    decides = more.pop("decides", None)
     return Cell(
         **{
             "n": n,
             "repeats_before": 1,
             "repeats_after": 1,
-            "counts": Counts(n00=0, n01=0, n10=forgot * n, n11=n - forgot * n),
+            "counts": Counts(n00=0, n01=0, n10=lost.high_end * n, n11=n - lost.high_end * n),
             "accuracy_before": 0.6,
             "accuracy_after": 0.6,
             "change": estimate(0.0),
-            "forgetting": found,
-            "backward_transfer": found,
+            "lost": lost,
+            "gained": lost,
+            "raw": Both(lost=flips, gained=flips),
+            "paper": None,
             "noise_floor": None,
             "k": None,
             "p_value": 1.0,
             "p_adjusted": 1.0,
             "mde": 0.015,
-            "verdict": Verdict(net=verdict[0], forgetting=verdict[1]),
+            "verdict": Verdict(net=verdict[0], forgetting=verdict[1], would_decide=decides),
         }
         | more
     )
 
 
-def evidence(total=None, categories=None, confounds=(), matched=1000, drift=None, lineage=None):
-    total = total or cell()
+def evidence(
+    old=None,
+    categories=None,
+    confounds=(),
+    matched=1000,
+    drift=None,
+    lineage=None,
+    tasks=None,
+    task_categories=None,
+    new=(),
+):
+    old = old or cell()
     found = ForgettingMap(
         before=ComparedModel(name="base", harness="h", runs=1),
         after=ComparedModel(name="tuned", harness="h", runs=1),
-        settings=MapSettings(metric={}, threshold=0.5, margin=0.02, seed=0, headline="raw"),
+        settings=MapSettings(metric={}, threshold=0.5, margin=0.02, seed=0, new=list(new)),
         coverage=Coverage(
             items_before=1000,
             items_after=1000,
@@ -88,10 +107,13 @@ def evidence(total=None, categories=None, confounds=(), matched=1000, drift=None
             identity="content",
         ),
         confounds=list(confounds),
-        total=total,
-        macro=total,
+        total=cell(0.4, LOST) if new else old,  # what happened to new tasks is no matter
+        old=old,
+        new=cell(0.9, LOST) if new else None,
+        macro=old,
         categories=categories or {},
-        tasks=categories or {"all": total},
+        tasks=tasks or categories or {"all": old},
+        task_categories=task_categories or {},
     )
     return Evidence(found, drift, lineage, "maps/tuned")
 
@@ -124,15 +146,14 @@ def drift(**verdicts):
     )
 
 
-def lineage(clear=True, lost=30.0):
+def lineage(clear=True, lost=0.2):
     stage = WorstStage(
         group="World",
         before="sft",
         after="rl",
-        forgetting=estimate(0.2),
-        headline="raw",
-        lost=lost,
-        lost_on_path=40.0,
+        lost=lost_range(lost),
+        flipped=30.0,
+        flipped_on_path=40.0,
         clear=clear,
     )
     return Lineage(
@@ -154,60 +175,76 @@ def rules(seen):
     return [one.rule for one in advise(seen).advice]
 
 
-LOST = ("worse", "forgot")
+LOST = ("worse", "lost")
 OPEN = ("undecided", "undecided")
 WRONG = {"wrong": 90, "noise": 10}
-FORGOT = {"verdict": LOST, "causes": WRONG}
+SURE = {"verdict": LOST, "causes": WRONG}
+WIDE = {"low_end": 0.0, "basis": "single_run"}
 SHOTS = Confound(setting="few-shot", before=0, after=5)
 HALVES = {"a": cell(0.1, LOST, n=500), "b": cell(0.1, LOST, n=500)}
 UNEVEN = {"a": cell(0.25, LOST, n=300), "b": cell(0.01, n=700)}
+GUESSING = cell(0.116, OPEN, low_end=0.0, accuracy_before=0.253, k={"4": 1000})
+"""A model at chance: its guesses were reshuffled, and nothing is surely lost."""
 
 FIRES = {
-    "confounds": evidence(cell(0.1, **FORGOT), confounds=[SHOTS]),
+    "confounds": evidence(cell(0.1, **SURE), confounds=[SHOTS]),
     "coverage": evidence(matched=700),
-    "more_items": evidence(cell(0.02, OPEN, mde=0.05)),
-    "repeats": evidence(cell(0.02, OPEN)),
+    "measure": evidence(cell(0.05, OPEN, **WIDE, decides="3 repeats of both models would")),
+    "more_items": evidence(cell(0.03, OPEN, decides="about 1,900 more items would")),
     "noise": evidence(cell(0.02, OPEN, noise_floor=0.03)),
     "causes": evidence(cell(0.1, LOST)),
     "form": evidence(cell(0.1, LOST, causes={"truncated": 70, "wrong": 30})),
-    "replay": evidence(cell(0.08, **FORGOT), UNEVEN),
-    "merge": evidence(cell(0.04, **FORGOT), HALVES),
-    "anchor": evidence(cell(0.1, **FORGOT), HALVES),
-    "stage": evidence(cell(0.1, **FORGOT), lineage=lineage()),
+    "replay": evidence(cell(0.08, **SURE), UNEVEN),
+    "merge": evidence(cell(0.04, **SURE), HALVES),
+    "anchor": evidence(cell(0.1, **SURE), HALVES),
+    "stage": evidence(cell(0.1, **SURE), lineage=lineage()),
     "behaviour": evidence(drift=drift(CAN="equivalent", HOW="worse", WILL="higher")),
     "ability": evidence(drift=drift(CAN="worse")),
-    "one_task": evidence(cell(0.04, **FORGOT, influence=Influence(task="t", change=-0.03))),
-    "hidden": evidence(cell(0.1, ("better", "forgot"), causes=WRONG)),
+    "one_task": evidence(cell(0.04, **SURE, influence=Influence(task="t", change=-0.03))),
+    "hidden": evidence(cell(0.1, ("better", "lost"), causes=WRONG)),
+    "near_ties": evidence(cell(0.005, ("worse", "held"))),
     "writing": evidence(cell(k={"4": 900, "2": 100})),
     "ship": evidence(cell(0.005), drift=drift(CAN="equivalent", WILL="undecided")),
 }
 SILENT = {
     "confounds": [FIRES["ship"]],
     "coverage": [FIRES["ship"], evidence(matched=950)],
+    "measure": [
+        FIRES["more_items"],
+        FIRES["noise"],
+        FIRES["ship"],
+        FIRES["anchor"],
+        evidence(cell(0.05, LOST, low_end=0.03, basis="repeats")),
+    ],
     "more_items": [
-        FIRES["repeats"],
+        FIRES["measure"],
         FIRES["ship"],
         FIRES["noise"],
-        evidence(cell(0.1, LOST, mde=0.05)),
+        FIRES["near_ties"],
+        evidence(cell(0.1, LOST)),
     ],
-    "repeats": [FIRES["more_items"], FIRES["noise"], FIRES["ship"], FIRES["anchor"]],
     "noise": [
         evidence(cell(0.1, LOST, noise_floor=0.2)),
         evidence(cell(0.02, OPEN, noise_floor=0.01)),
         evidence(cell(0.02, OPEN, causes={"noise": 4, "wrong": 6})),
     ],
-    "causes": [FIRES["anchor"], FIRES["ship"]],
+    "causes": [FIRES["anchor"], FIRES["ship"], evidence(GUESSING)],
     "form": [
         FIRES["anchor"],
         evidence(cell(0.1, LOST, causes={"truncated": 30, "wrong": 70})),
         evidence(cell(0.01, causes={"truncated": 7})),
     ],
-    "replay": [FIRES["anchor"], FIRES["form"], evidence(cell(0.08), {"a": cell()})],
+    "replay": [
+        FIRES["anchor"],
+        FIRES["form"],
+        evidence(cell(0.08), {"a": cell()}),
+        evidence(GUESSING, {"a": GUESSING}),
+    ],
     "merge": [FIRES["anchor"], FIRES["replay"], FIRES["one_task"], FIRES["ship"]],
-    "anchor": [FIRES["merge"], FIRES["replay"], FIRES["ship"]],
+    "anchor": [FIRES["merge"], FIRES["replay"], FIRES["ship"], evidence(GUESSING)],
     "stage": [
-        evidence(cell(0.1, **FORGOT), lineage=lineage(clear=False)),
-        evidence(cell(0.1, **FORGOT), lineage=lineage(lost=0.0)),
+        evidence(cell(0.1, **SURE), lineage=lineage(clear=False)),
+        evidence(cell(0.1, **SURE), lineage=lineage(lost=0.005)),  # its interval reaches zero
         evidence(lineage=lineage()),
         FIRES["anchor"],
     ],
@@ -216,9 +253,13 @@ SILENT = {
         evidence(drift=drift(CAN="equivalent", HOW="undecided", WILL="better")),
         FIRES["anchor"],
     ],
-    "ability": [evidence(cell(0.1, **FORGOT), drift=drift(CAN="worse")), FIRES["behaviour"]],
-    "one_task": [evidence(cell(0.04, **FORGOT, influence=Influence(task="t", change=0.01)))],
-    "hidden": [FIRES["anchor"], FIRES["ship"]],
+    "ability": [evidence(cell(0.1, **SURE), drift=drift(CAN="worse")), FIRES["behaviour"]],
+    "one_task": [
+        evidence(cell(0.04, **SURE, influence=Influence(task="t", change=0.01))),
+        evidence(cell(0.008, influence=Influence(task="t", change=-0.008))),  # noise hangs, too
+    ],
+    "hidden": [FIRES["anchor"], FIRES["ship"], evidence(GUESSING)],
+    "near_ties": [FIRES["ship"], FIRES["anchor"], FIRES["measure"]],
     "writing": [
         FIRES["anchor"],
         evidence(cell(k={"4": 900})),
@@ -230,8 +271,8 @@ SILENT = {
         FIRES["ability"],
         FIRES["confounds"],
         FIRES["anchor"],
-        FIRES["repeats"],
-        evidence(cell(0.01, ("worse", "kept"))),
+        FIRES["measure"],
+        evidence(cell(0.01, ("worse", "held"))),
         evidence(cell(0.01), UNEVEN),
     ],
 }
@@ -258,16 +299,71 @@ def test_the_reason_has_the_numbers_of_the_map():
     found = {one.rule: one for name in FIRES for one in advise(FIRES[name]).advice}
     assert "few-shot: 0 / 5" in found["confounds"].why
     assert "700 of 1,000" in found["coverage"].why
-    assert "about 6,250 items" in found["more_items"].what_to_do  # 1000 x (0.05 / 0.02)^2
+    assert "about 1,900 more items would" in found["more_items"].why
+    told = found["measure"].why
+    assert "lost between 0.0 % and 5.0 % (0.0 to 6.0) of 1,000 items" in told
+    assert "your margin is 2.0 %" in told
+    assert "3 repeats of both models would" in told
+    assert "--noise-before" in found["measure"].what_to_do
     assert "truncated 70" in found["form"].why
     assert "--max-tokens" in found["form"].what_to_do
-    assert "a 25.0 % (24.0 to 26.0), 91.5 % of the losses in 30.0 % of the items" in (
-        found["replay"].why
+    assert (
+        "a lost 25.0 % (24.0 to 26.0), 91.5 % of what is surely lost, in 30.0 % of the items"
+        in (found["replay"].why)
     )
     assert "forgetmap replay maps/tuned " in found["replay"].what_to_do
     assert " --category " in found["replay"].what_to_do
-    assert "75.0 % of what the path lost" in found["stage"].why
+    assert "75.0 % of the path's flips to wrong" in found["stage"].why
     assert "HOW worse" in found["behaviour"].why
+
+
+def test_what_was_never_known_is_no_loss_to_mend():
+    """At chance, with guesses reshuffled: no cure, only how to find out."""
+    found = advise(evidence(GUESSING, {"a": GUESSING}))
+    assert [one.rule for one in found.advice] == ["measure", "writing"]
+    assert "up to 11.6 % can be reshuffled guessing" in found.advice[0].why
+    assert "far above chance" in found.advice[0].what_to_do
+
+
+@pytest.mark.parametrize("basis", BASIS_MEANING)
+def test_every_basis_has_a_way_to_measure_more(basis):
+    (first, *_) = advise(evidence(cell(0.05, OPEN, low_end=0.0, basis=basis))).advice
+    assert first.rule == "measure"
+    assert first.what_to_do
+
+
+def test_gains_do_not_excuse_a_loss():
+    """Groups that gained do not make the loss of another smaller, in no number that is told."""
+    gained = cell(0.0, ("better", "held"), n=700).model_copy(update={"gained": lost_range(0.5)})
+    seen = evidence(cell(0.075, ("better", "lost"), causes=WRONG), {**UNEVEN, "b": gained})
+    found = {one.rule: one for one in advise(seen).advice}
+    assert "100.0 % of what is surely lost" in found["replay"].why
+    assert "lost 7.5 %" in found["hidden"].why
+
+
+def test_only_the_old_skills_are_advised_on():
+    tasks = {
+        "taught": cell(0.9, LOST, n=500),
+        "beside": cell(0.25, LOST, n=300),
+        "far": cell(0.01, n=700),
+    }
+    of = {"taught": "Mixed", "beside": "Mixed", "far": "Far"}
+    groups = {"Mixed": cell(0.6, LOST, n=800), "Far": tasks["far"]}
+    options = {"tasks": tasks, "task_categories": of, "new": ["taught"]}
+    seen = evidence(cell(0.08, **SURE), groups, **options)
+    (told,) = [one for one in advise(seen).advice if one.rule == "replay"]
+    assert "beside lost 25.0 %" in told.why
+    assert "taught" not in told.why
+    assert "--category Mixed" in told.what_to_do  # as the replay set calls it
+    held = evidence(cell(0.005), {"New": tasks["taught"]}, tasks={"taught": tasks["taught"]},
+                    task_categories={"taught": "New"}, new=["taught"])  # fmt: skip
+    assert "ship" in rules(held)
+
+
+def test_a_group_that_lost_is_named_where_the_whole_cannot_tell():
+    seen = evidence(cell(0.05, OPEN, **WIDE, causes=WRONG), UNEVEN)
+    assert "replay" in rules(seen)
+    assert not {"merge", "anchor"} & set(rules(seen))
 
 
 def test_noise_by_cause():
@@ -291,13 +387,14 @@ def test_commands_that_are_named_exist():
 
 HOW_TO_TRAIN = {"replay", "merge", "anchor", "stage"}
 APART = [
-    ({"ship"}, {*HOW_TO_TRAIN, "behaviour", "ability", "form", "more_items", "repeats", "noise"}),
-    ({"ship"}, {"confounds", "coverage", "hidden", "causes"}),
+    ({"ship"}, {*HOW_TO_TRAIN, "behaviour", "ability", "form", "more_items", "measure", "noise"}),
+    ({"ship"}, {"confounds", "coverage", "hidden", "causes", "near_ties"}),
     ({"confounds"}, {*HOW_TO_TRAIN, "form", "behaviour", "ability", "noise", "more_items"}),
-    ({"confounds"}, {"repeats", "hidden"}),
-    ({"noise"}, {*HOW_TO_TRAIN, "form", "hidden", "causes", "more_items", "repeats"}),
-    ({"more_items", "repeats"}, {*HOW_TO_TRAIN, "form", "hidden", "causes"}),
-    ({"more_items"}, {"repeats"}),
+    ({"confounds"}, {"measure", "hidden", "near_ties"}),
+    ({"noise"}, {*HOW_TO_TRAIN, "form", "hidden", "causes", "more_items", "measure"}),
+    ({"more_items", "measure"}, {*HOW_TO_TRAIN, "form", "hidden", "causes"}),
+    ({"more_items"}, {"measure"}),
+    ({"near_ties"}, {*HOW_TO_TRAIN, "form", "hidden", "causes", "more_items", "measure", "noise"}),
     ({"form"}, HOW_TO_TRAIN),
     ({"replay"}, {"merge", "anchor"}),
     ({"merge"}, {"anchor", "one_task"}),
@@ -307,19 +404,29 @@ APART = [
 """Advice that must never stand side by side."""
 
 SHARES = st.floats(0, 0.5)
-VERDICTS = st.tuples(
-    st.sampled_from(["worse", "better", "equivalent", "undecided"]),
-    st.sampled_from(["forgot", "kept", "undecided"]),
-)
+NETS = st.sampled_from(["worse", "better", "equal", "undecided"])
 CAUSED = st.none() | st.dictionaries(st.sampled_from(CAUSES), st.integers(0, 50))
+
+
+@st.composite
+def ranges(draw):
+    """Ranges as a map has them, and a verdict that may go with them."""
+    low, low_end, high_end, high = sorted(draw(SHARES) for _ in range(4))
+    basis = draw(st.sampled_from(list(BASIS_MEANING)))
+    found = Range(
+        low_end=low_end, high_end=high_end, low=low, high=high, of_known=None, basis=basis
+    )
+    forgetting = "lost" if low > 0.02 else "held" if high < 0.02 else "undecided"
+    return found, (draw(NETS), forgetting)
 
 
 @st.composite
 def cells(draw):
     change = draw(st.none() | st.floats(-0.3, 0.3))
+    lost, verdict = draw(ranges())
     return cell(
-        draw(SHARES),
-        draw(VERDICTS),
+        lost,
+        verdict,
         n=draw(st.integers(1, 5000)),
         causes=draw(CAUSED),
         mde=draw(st.floats(0.001, 0.5)),
@@ -355,6 +462,8 @@ def test_there_is_always_advice_and_no_two_pieces_contradict(seen):
         assert not re.search(
             r"\b(will|guarantee\w*|always)\b", one.expected.replace("will bring", "")
         )
+    if seen.old.lost.low <= 0 and not seen.hit:  # nothing is sure, so there is nothing to mend
+        assert not {*HOW_TO_TRAIN, "form", "hidden", "causes", "one_task"} & spoken
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -454,7 +563,7 @@ def test_bad_files_are_told_in_one_line(tmp_path, option, content, message):
 
 def test_hostile_names_are_shown_clean(tmp_path):
     evil = "a\x1b[2J\u202e"
-    seen = evidence(cell(0.08, **FORGOT), {evil: UNEVEN["a"], "b": UNEVEN["b"]})
+    seen = evidence(cell(0.08, **SURE), {evil: UNEVEN["a"], "b": UNEVEN["b"]})
     seen.map.write(tmp_path / "map.json")
     shown = run(tmp_path / "map.json")
     assert shown.exit_code == 0

@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 
 from forgetmap.map.result import Cell
+from forgetmap.stats.estimate import Range
+
+
+def is_wide(lost: Range, margin: float) -> bool:
+    """Whether the two ends lie on both sides of the margin: then no number of items decides."""
+    around = lost.low_end <= margin <= lost.high_end
+    return around and (not lost.exact or lost.high_end - lost.low_end > margin / 2)
 
 
 def would_decide(cell: Cell, margin: float) -> str:
     """The one thing that would help most where the verdict is open."""
     lost = cell.lost
-    if lost.low_end <= margin <= lost.high_end and not lost.exact:
-        return _MORE_KNOWN[lost.basis]
-    if lost.low_end <= margin <= lost.high_end and lost.high_end - lost.low_end > margin / 2:
-        return "more options per item would: guessing among few hides what is known"
+    if is_wide(lost, margin):
+        hidden = "more options per item would: guessing among few hides what is known"
+        return _MORE_KNOWN.get(lost.basis, hidden)
     near = min((lost.low_end, lost.high_end), key=lambda end: abs(end - margin))
     limit = lost.low if near > margin else lost.high
     width, gap = abs(limit - near), abs(near - margin)

@@ -1,14 +1,14 @@
 """What to try next, and why: rules on a map, on drift by capability, on a lineage.
 
-Each rule is a small function that looks at the evidence and speaks or stays silent. Rules come in
-turns: while two runs are not comparable, or the answer is not clear, none says how to train; while
-most losses are a matter of form, none says that knowledge should be replayed. So no two pieces of
-advice contradict each other. None of it is a promise.
+Each rule is a small function that looks at the evidence and speaks or stays silent. Rules look at
+the old skills. Only what is surely lost counts as lost: what was never known cannot be forgotten,
+and noise is no loss. Rules come in turns: while two runs are not comparable, or the answer is not
+clear, none says how to train; while most losses are a matter of form, none says that knowledge
+should be replayed. So no two pieces of advice contradict each other. None of it is a promise.
 """
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,8 +20,9 @@ from forgetmap.base.version import __version__
 from forgetmap.base.words import clean, percent
 from forgetmap.capabilities.drift_result import Drift, GroupDrift
 from forgetmap.lineage.result import Lineage
-from forgetmap.map.result import Cell, ForgettingMap
-from forgetmap.stats.estimate import Estimate, interval
+from forgetmap.map.result import NET_WORDS, Cell, ForgettingMap
+from forgetmap.map.verdicts import is_wide
+from forgetmap.stats.estimate import Basis, Estimate, interval, range_words
 
 Turn = Literal["trust", "form", "train", "watch"]
 TURNS: tuple[Turn, ...] = ("trust", "form", "train", "watch")
@@ -32,7 +33,7 @@ _FORM = ("format", "truncated", "degenerate", "refused", "language", "unparsed")
 _MOST = 0.5
 _PAIRED = 0.9
 _SMALL = 0.05
-"""Forgetting below this is small; what counts as small is a choice, not a result."""
+"""A sure loss up to this is small; what counts as small is a choice, not a result."""
 _CONCENTRATED = 1.5
 """A group is hit hard if it lost so many times its share of the items."""
 _REPEATS = 5
@@ -68,12 +69,14 @@ class AdviceList(Frozen):
 
 
 class CategoryLoss(NamedTuple):
-    """A category (a task, without a task map)."""
+    """A category of old tasks, or one task."""
 
     name: str
+    category: str
+    """What `forgetmap replay --category` calls it."""
     cell: Cell
     lost_share: float
-    """Of what was forgotten, by the headline estimator."""
+    """Of all that is surely lost."""
     item_share: float
 
 
@@ -88,14 +91,44 @@ class Evidence:
     """What to call the saved comparison in a command."""
 
     @property
-    def total(self) -> Cell:
-        """All items together."""
-        return self.map.total
+    def old(self) -> Cell:
+        """All items of the old skills."""
+        return self.map.old
 
     @cached_property
     def groups(self) -> list[CategoryLoss]:
-        """Categories, or tasks where there are none, those that lost most first."""
-        return _groups(self.map.categories or self.map.tasks)
+        """Categories, or tasks where there are none, those that lost most first.
+
+        A category that holds new tasks too is told by its old tasks.
+        """
+        if not self.map.categories:
+            return self._losses(self._old_tasks)
+        of = self.map.task_categories
+        mixed = {of.get(task) for task in self.map.settings.new}
+        whole = {name: cell for name, cell in self.map.categories.items() if name not in mixed}
+        parts = {name: cell for name, cell in self._old_tasks.items() if of.get(name) in mixed}
+        return self._losses({**whole, **parts})
+
+    @property
+    def _old_tasks(self) -> dict[str, Cell]:
+        new = self.map.settings.new
+        return {name: cell for name, cell in self.map.tasks.items() if name not in new}
+
+    def _losses(self, cells: Mapping[str, Cell]) -> list[CategoryLoss]:
+        lost = {name: cell.lost.low_end * cell.n for name, cell in cells.items()}
+        everything, items = sum(lost.values()), sum(cell.n for cell in cells.values())
+        categories = self.map.task_categories
+        losses = [
+            CategoryLoss(
+                name,
+                name if name in self.map.categories else categories.get(name, name),
+                cell,
+                lost[name] / everything if everything else 0.0,
+                cell.n / items,
+            )
+            for name, cell in cells.items()
+        ]
+        return sorted(losses, key=lambda group: (-group.lost_share, group.name))
 
     @property
     def comparable(self) -> bool:
@@ -110,29 +143,28 @@ class Evidence:
 
     @cached_property
     def hit(self) -> list[CategoryLoss]:
-        """Groups that surely forgot."""
-        return [group for group in self.groups if group.cell.verdict.forgetting == "forgot"]
+        """Groups that surely lost more than the margin."""
+        return [group for group in self.groups if group.cell.verdict.forgetting == "lost"]
 
     @property
-    def forgot(self) -> bool:
-        """A loss is beyond doubt and beyond the margin, in all items or in a group."""
-        return self.total.verdict.forgetting == "forgot" or bool(self.hit)
+    def lost(self) -> bool:
+        """A loss is beyond doubt and beyond the margin, in all old items or in a group."""
+        return self.old.verdict.forgetting == "lost" or bool(self.hit)
 
     @property
-    def kept(self) -> bool:
-        """Nothing that matters was lost, beyond doubt."""
-        verdict = self.total.verdict
-        return not self.forgot and verdict.forgetting == "kept" and verdict.net != "worse"
+    def held(self) -> bool:
+        """Less than the margin was lost, beyond doubt."""
+        return not self.lost and self.old.verdict.forgetting == "held"
 
     @property
     def undecided(self) -> bool:
         """The runs are comparable, and show neither a clear loss nor that there is none."""
-        return self.comparable and not self.forgot and not self.kept
+        return self.comparable and not self.lost and not self.held
 
     @property
     def by_form(self) -> float | None:
         """Share of the losses that are a matter of form; None where causes are not known."""
-        causes = self.total.causes
+        causes = self.old.causes
         if not causes or not (lost := sum(causes.values())):
             return None
         return sum(causes.get(name, 0) for name in _FORM) / lost
@@ -140,24 +172,35 @@ class Evidence:
     @property
     def mend(self) -> bool:
         """Time to speak of training: comparable runs, a clear loss, not mostly of form."""
-        return self.comparable and self.forgot and (self.by_form or 0.0) < _MOST
+        return self.comparable and self.lost and (self.by_form or 0.0) < _MOST
 
     @property
     def hinge(self) -> str | None:
-        """The task without which forgetting would be half as much, or less than that."""
-        cell = self.total
-        if cell.influence is None or abs(cell.influence.change) <= abs(cell.forgot.value) / 2:
+        """The task without which the loss would be half as much, or less; None if nothing is sure.
+
+        It must be a sure loss that hangs on it: noise hangs on some task, too.
+        """
+        lost, influence = self.old.lost, self.old.influence
+        if influence is None or lost.low <= 0 or abs(influence.change) <= lost.value / 2:
             return None
-        return cell.influence.task
+        return influence.task
 
     @cached_property
     def concentrated(self) -> list[CategoryLoss]:
-        """Groups that surely forgot, and much more than their share of the items."""
-        groups = [loss for loss in self.hit if loss.lost_share >= _CONCENTRATED * loss.item_share]
+        """Groups that surely lost, and much more than their share of the items.
+
+        Where only groups surely lost, and not all old items together, it is these.
+        """
+        everywhere = self.old.verdict.forgetting == "lost"
+        groups = [
+            loss
+            for loss in self.hit
+            if not everywhere or loss.lost_share >= _CONCENTRATED * loss.item_share
+        ]
         return groups or [
             task
-            for task in _groups(self.map.tasks)
-            if task.name == self.hinge and task.cell.verdict.forgetting == "forgot"
+            for task in self._losses(self._old_tasks)
+            if task.name == self.hinge and task.cell.verdict.forgetting == "lost"
         ]
 
     @property
@@ -182,16 +225,6 @@ class Evidence:
         return [one for one in chosen if _is_clear(one.judged)]
 
 
-def _groups(cells: Mapping[str, Cell]) -> list[CategoryLoss]:
-    lost = {name: max(cell.forgot.value, 0.0) * cell.n for name, cell in cells.items()}
-    everything, items = sum(lost.values()), sum(cell.n for cell in cells.values())
-    losses = [
-        CategoryLoss(name, cell, lost[name] / everything if everything else 0.0, cell.n / items)
-        for name, cell in cells.items()
-    ]
-    return sorted(losses, key=lambda group: (-group.lost_share, group.name))
-
-
 Rule = Callable[[Evidence], Advice | None]
 
 
@@ -202,7 +235,7 @@ def advise(evidence: Evidence) -> AdviceList:
         >>> import forgetmap
         >>> advised = advise(Evidence(forgetmap.demo()))
         >>> [one.rule for one in advised.advice][:2]
-        ['causes', 'replay']
+        ['causes', 'anchor']
     """
     spoken = [advice for rule in RULES if (advice := rule(evidence))]
     return AdviceList(
@@ -256,57 +289,78 @@ def coverage(seen: Evidence) -> Advice | None:
     )
 
 
-def more_items(seen: Evidence) -> Advice | None:
-    """The data cannot tell, and there are too few of them."""
-    cell, margin = seen.total, seen.map.settings.margin
-    if not seen.undecided or noise(seen) or cell.mde <= margin:
+_MEASURES: dict[Basis, str] = {
+    "single_run": "ask both models again and name the second logs: forgetmap compare BEFORE AFTER "
+    "--noise-before LOG --noise-after LOG; or draw several answers: forgetmap eval --before BEFORE "
+    f"--after AFTER --suite SUITE --temperature 0.7 --repeats {_REPEATS}",
+    "noise_run": "draw several answers: forgetmap eval --before BEFORE --after AFTER --suite SUITE "
+    f"--temperature 0.7 --repeats {_REPEATS}; or log the probabilities of the options",
+    "repeats": f"more repeats of both models (forgetmap eval --repeats {2 * _REPEATS}), or a log "
+    "with the probabilities of the options",
+    "mixed": "repeats of both models, or a log with the probabilities of the options, for the "
+    "tasks that lack them; forgetmap show LOG says what a log has",
+}
+_KNOWN_BETTER = (
+    "ask what the model before knows: tasks on which it is far above chance, or items with more "
+    "options"
+)
+
+
+def measure(seen: Evidence) -> Advice | None:
+    """The loss lies in a range that is too wide to tell."""
+    cell, margin = seen.old, seen.map.settings.margin
+    if not seen.undecided or noise(seen) or not is_wide(cell.lost, margin):
         return None
-    needed = math.ceil(cell.n * (cell.mde / margin) ** 2)
+    hides = (
+        f"up to {percent(cell.lost.high_end - cell.lost.low_end)} can be reshuffled guessing, and "
+        f"{percent(cell.accuracy_before)} were right before"
+        if cell.lost.exact
+        else f"{percent(cell.raw.lost.value)} flipped, and noise flips items, too"
+    )
+    return Advice(
+        rule="measure",
+        turn="trust",
+        title="Measure before you mend: can't tell yet",
+        why=f"lost {range_words(cell.lost)} of {cell.n:,} items, your margin is {percent(margin)}; "
+        f"{hides}{_deciding(cell)}",
+        what_to_do=_MEASURES.get(cell.lost.basis, _KNOWN_BETTER),
+        expected="a narrower range; the loss may come out anywhere in it",
+        rests_on="what was never known cannot be forgotten, and what flips by noise is not lost",
+    )
+
+
+def more_items(seen: Evidence) -> Advice | None:
+    """The range is narrow enough, and there are too few items to tell."""
+    cell, margin = seen.old, seen.map.settings.margin
+    if not seen.undecided or noise(seen) or is_wide(cell.lost, margin):
+        return None
     return Advice(
         rule="more_items",
         turn="trust",
-        title="Evaluate on more items",
-        why=f"undecided: {cell.n:,} items could show a net change of {percent(cell.mde)}, you "
-        f"asked about {percent(margin)}",
-        what_to_do=f"about {needed:,} items of the same kind, or a larger --margin if "
-        f"{percent(margin)} is more than you need",
+        title="Evaluate on more items: can't tell yet",
+        why=f"lost {range_words(cell.lost)} of {cell.n:,} items, your margin is {percent(margin)}"
+        f"{_deciding(cell)}",
+        what_to_do="more items of the same kind, or another --margin if you can do with it",
         expected="an interval narrow enough to decide, whichever way",
-        rests_on="the smallest change that can be seen shrinks with the root of the items",
+        rests_on="an interval shrinks with the root of the items",
     )
 
 
-def repeats(seen: Evidence) -> Advice | None:
-    """The data cannot tell, and sampling noise is in the way or not known."""
-    cell, margin = seen.total, seen.map.settings.margin
-    if not seen.undecided or noise(seen) or cell.mde > margin:
-        return None
-    floor = (
-        f"the models' own noise is {percent(cell.noise_floor)}"
-        if cell.noise_floor is not None
-        else "there are no repeats to tell noise from change"
-    )
-    return Advice(
-        rule="repeats",
-        turn="trust",
-        title="Repeat the evaluation",
-        why=f"undecided at {cell.n:,} items: forgotten {interval(cell.forgot, ' %')}, and {floor}",
-        what_to_do="forgetmap eval --before BEFORE --after AFTER --suite SUITE --temperature 0.7 "
-        f"--repeats {_REPEATS}",
-        expected="the noise is estimated and taken out; the interval gets narrower",
-        rests_on="repeats of one model differ by sampling alone",
-    )
+def _deciding(cell: Cell) -> str:
+    return f"; {cell.verdict.would_decide}" if cell.verdict.would_decide else ""
 
 
 def noise(seen: Evidence) -> Advice | None:
     """What flipped is within the models' own noise."""
-    cell = seen.total
+    cell = seen.old
     lost = sum((cell.causes or {}).values())
     noisy = (cell.causes or {}).get("noise", 0)
-    within = cell.noise_floor is not None and cell.forgetting.raw.value <= cell.noise_floor
+    within = cell.noise_floor is not None and cell.raw.lost.value <= cell.noise_floor
     if not seen.undecided or not (within or noisy > _MOST * lost):
         return None
     why = (
-        f"raw flips {percent(cell.forgetting.raw.value)}, noise floor {percent(cell.noise_floor)}"
+        f"{percent(cell.raw.lost.value)} flipped, and the models' own noise flips "
+        f"{percent(cell.noise_floor)}"
         if within and cell.noise_floor is not None
         else f"runs of one and the same model disagree on {noisy:,} of {lost:,} lost items"
     )
@@ -324,19 +378,26 @@ def noise(seen: Evidence) -> Advice | None:
 
 def causes(seen: Evidence) -> Advice | None:
     """Something was lost and nobody has looked why."""
-    if not seen.forgot or seen.total.causes is not None:
+    if not seen.lost or seen.old.causes is not None:
         return None
     return Advice(
         rule="causes",
         turn="trust",
         title="Ask why the items were lost",
-        why=f"{percent(seen.total.forgetting.raw.value)} flipped from right to wrong; the texts "
-        "were not read",
+        why=f"{_told_loss(seen)}; the texts were not read",
         what_to_do="forgetmap compare BEFORE AFTER --causes --save FOLDER",
         expected="format, truncation and refusals are told apart from wrong answers; they need "
         "other cures",
         rests_on="the rules of causes, which read the answers",
     )
+
+
+def _told_loss(seen: Evidence) -> str:
+    """The sure loss: of all old items, or of the group that lost most."""
+    if seen.old.verdict.forgetting == "lost":
+        return f"lost {range_words(seen.old.lost)} of {seen.old.n:,} items"
+    worst = seen.hit[0]
+    return f"{clean(worst.name, 40)} lost {range_words(worst.cell.lost)}"
 
 
 # --- form rather than knowledge -------------------------------------------------------------------
@@ -358,12 +419,12 @@ _CURES = {
 def form(seen: Evidence) -> Advice | None:
     """Most losses are a matter of form."""
     share = seen.by_form
-    if share is None or share < _MOST or not (seen.forgot and seen.comparable):
+    if share is None or share < _MOST or not (seen.lost and seen.comparable):
         return None
-    counts = {name: count for name, count in (seen.total.causes or {}).items() if name in _FORM}
+    counts = {name: count for name, count in (seen.old.causes or {}).items() if name in _FORM}
     worst = max(counts, key=lambda name: counts[name])
     listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-    without = (seen.total.without or {}).get(worst)
+    without = (seen.old.without or {}).get(worst)
     left = f"; without {worst} {percent(without.value)} flipped" if without else ""
     return Advice(
         rule="form",
@@ -384,13 +445,12 @@ def replay(seen: Evidence) -> Advice | None:
     if not seen.mend or not seen.concentrated:
         return None
     listed = "; ".join(
-        f"{clean(group.name, 40)} {interval(group.cell.forgot, ' %')}, {percent(group.lost_share)} "
-        f"of the losses in {percent(group.item_share)} of the items"
+        f"{clean(group.name, 40)} lost {range_words(group.cell.lost)}, {percent(group.lost_share)} "
+        f"of what is surely lost, in {percent(group.item_share)} of the items"
         for group in seen.concentrated[:3]
     )
-    named = " ".join(
-        f"--category {shlex.quote(clean(group.name, 200))}" for group in seen.concentrated[:3]
-    )
+    categories = dict.fromkeys(clean(group.category, 200) for group in seen.concentrated[:3])
+    named = " ".join(f"--category {shlex.quote(name)}" for name in categories)
     return Advice(
         rule="replay",
         turn="train",
@@ -398,7 +458,7 @@ def replay(seen: Evidence) -> Advice | None:
         why=f"the loss is concentrated: {listed}",
         what_to_do=f"forgetmap replay {shlex.quote(seen.folder)} --model BEFORE --log LOG_BEFORE "
         f"--budget 1000 {named}, then train again with its mixture.yaml",
-        expected="less forgetting in these groups, at some cost in what is newly learned; the "
+        expected="less lost in these groups, at some cost in what is newly learned; the "
         "share of replay sets how much. In our study a model of 270 M lost two fifths less of "
         "the group and as much elsewhere; with one of 135 M it changed nothing, as the pool had "
         "little of what was lost",
@@ -408,13 +468,13 @@ def replay(seen: Evidence) -> Advice | None:
 
 def merge(seen: Evidence) -> Advice | None:
     """A small loss, spread over everything."""
-    if not seen.mend or not seen.spread or seen.total.forgot.value > _SMALL:
+    if not seen.mend or not seen.spread or seen.old.lost.low_end > _SMALL:
         return None
     return Advice(
         rule="merge",
         turn="train",
         title="Try a merge with the model before",
-        why=f"the loss is small and spread: forgotten {interval(seen.total.forgot, ' %')}, in no "
+        why=f"what is surely lost is little and spread: lost {range_words(seen.old.lost)}, in no "
         "group much more than its share",
         what_to_do="forgetmap merge BEFORE AFTER --method linear --sweep 0:1:0.1 --suite SUITE",
         expected="some weights between the two may keep most of the gain and lose less; the sweep "
@@ -427,18 +487,18 @@ def merge(seen: Evidence) -> Advice | None:
 
 def anchor(seen: Evidence) -> Advice | None:
     """A large loss, spread over everything."""
-    if not seen.mend or not seen.spread or seen.total.forgot.value <= _SMALL:
+    if not seen.mend or not seen.spread or seen.old.lost.low_end <= _SMALL:
         return None
     return Advice(
         rule="anchor",
         turn="train",
         title="Train more gently: lower learning rate, fewer steps, a KL anchor",
-        why=f"the loss is large and spread: forgotten {interval(seen.total.forgot, ' %')}, in no "
-        "group much more than its share",
+        why=f"the loss is large and spread: lost {range_words(seen.old.lost)}, in no group much "
+        "more than its share",
         what_to_do="train again at a third of the learning rate, or with the anchored recipe of "
         "forgetmap.mitigate, and watch it with ForgettingCallback; forgetmap theory forecast says "
         "when to stop",
-        expected="less forgetting and usually slower learning; compare both maps. In our study "
+        expected="less lost and usually slower learning; compare both maps. In our study "
         "(two small models) an anchor on questions like the old ones lost less than half, one on "
         "text of the model's own a quarter to two fifths less, both with the new task learned; a "
         "tenth of the rate lost a third to half less, and one of the two learned less; both "
@@ -453,17 +513,17 @@ def stage(seen: Evidence) -> Advice | None:
     if not seen.mend or seen.lineage is None:
         return None
     stages = [stage for group in seen.lineage.worst_stages.values() for stage in group]
-    clear = [stage for stage in stages if stage.clear and stage.lost > 0]
-    worst = max(clear, key=lambda stage: stage.lost, default=None)
+    clear = [stage for stage in stages if stage.clear and stage.lost.low > 0]
+    worst = max(clear, key=lambda stage: stage.flipped, default=None)
     if worst is None:
         return None
-    share = worst.lost / worst.lost_on_path
+    flips = percent(worst.flipped / worst.flipped_on_path) if worst.flipped_on_path else "none"
     return Advice(
         rule="stage",
         turn="train",
         title=f"Act at the stage {clean(worst.before, 40)} -> {clean(worst.after, 40)}",
-        why=f"it lost most of {clean(worst.group, 40)}: {interval(worst.forgetting, ' %')}, "
-        f"{percent(share)} of what the path lost, clearly above all other stages",
+        why=f"it lost most of {clean(worst.group, 40)}: {range_words(worst.lost)}, clearly above "
+        f"all other stages, with {flips} of the path's flips to wrong",
         what_to_do=f"change this stage's data or settings, or branch again from "
         f"{clean(worst.before, 40)}; later stages need not be touched for this loss",
         expected="the loss of this stage may be avoided; losses of other stages stay",
@@ -490,7 +550,7 @@ def behaviour(seen: Evidence) -> Advice | None:
 
 def ability(seen: Evidence) -> Advice | None:
     """Ability fell where the map saw nothing."""
-    if not seen.comparable or not seen.ability or seen.forgot:
+    if not seen.comparable or not seen.ability or seen.lost:
         return None
     return Advice(
         rule="ability",
@@ -521,7 +581,7 @@ def _told(groups: list[GroupDrift]) -> str:
 
 def one_task(seen: Evidence) -> Advice | None:
     """The result hangs on one task."""
-    cell = seen.total
+    cell = seen.old
     if seen.hinge is None or cell.influence is None:
         return None
     task = clean(seen.hinge, 60)
@@ -529,8 +589,8 @@ def one_task(seen: Evidence) -> Advice | None:
         rule="one_task",
         turn="watch",
         title=f"Look at {task} by itself",
-        why=f"without it, forgetting would change by {percent(abs(cell.influence.change))} from "
-        f"{percent(cell.forgot.value)}",
+        why=f"without it, what is lost would change by {percent(abs(cell.influence.change))} from "
+        f"{percent(cell.lost.value)}",
         what_to_do=f"read its items: forgetmap serve {shlex.quote(seen.folder)}",
         expected="either a real loss in one place, or a task whose scoring or options changed",
         rests_on="one task left out at a time",
@@ -539,16 +599,15 @@ def one_task(seen: Evidence) -> Advice | None:
 
 def hidden(seen: Evidence) -> Advice | None:
     """The average hides the loss."""
-    verdict = seen.total.verdict
-    if not (seen.comparable and seen.forgot) or verdict.net not in ("better", "equivalent"):
+    cell = seen.old
+    if not (seen.comparable and seen.lost) or cell.verdict.net not in ("better", "equal"):
         return None
     return Advice(
         rule="hidden",
         turn="watch",
-        title="Gate on forgetting, not on the average",
-        why=f"accuracy {percent(seen.total.accuracy_before)} -> "
-        f"{percent(seen.total.accuracy_after)} (net {verdict.net}) while "
-        f"{percent(seen.total.forgetting.raw.value)} flipped to wrong",
+        title="Gate on what is lost, not on the average",
+        why=f"accuracy {percent(cell.accuracy_before)} -> {percent(cell.accuracy_after)} (net "
+        f"{NET_WORDS[cell.verdict.net]}), and yet: {_told_loss(seen)}",
         what_to_do="forgetmap compare BEFORE AFTER --gate max-forgetting="
         f"{seen.map.settings.margin:g}",
         expected="the next run that trades old items for new ones is seen in CI",
@@ -556,9 +615,26 @@ def hidden(seen: Evidence) -> Advice | None:
     )
 
 
+def near_ties(seen: Evidence) -> Advice | None:
+    """Accuracy fell although hardly anything was lost."""
+    cell = seen.old
+    if not (seen.comparable and seen.held) or cell.verdict.net != "worse":
+        return None
+    return Advice(
+        rule="near_ties",
+        turn="watch",
+        title="Look at the items that flipped",
+        why=f"accuracy fell ({interval(cell.change, ' %')}), but only {range_words(cell.lost)} is "
+        f"lost, surely below your margin of {percent(seen.map.settings.margin)}",
+        what_to_do=f"read the flipped items: forgetmap serve {shlex.quote(seen.folder)}",
+        expected="mostly items on which two options were close; a small change tips them over",
+        rests_on="an answer flips at a tie, however little its probability moved",
+    )
+
+
 def writing(seen: Evidence) -> Advice | None:
     """Only options were asked, and a model that chooses well may write no more."""
-    cell = seen.total
+    cell = seen.old
     if not seen.comparable or seen.drift is not None or sum((cell.k or {}).values()) < cell.n:
         return None
     return Advice(
@@ -568,7 +644,7 @@ def writing(seen: Evidence) -> Advice | None:
         why=f"all {cell.n:,} items are a choice among options, which asks for no text",
         what_to_do="forgetmap eval --before MODEL_BEFORE --after MODEL_AFTER --suite open-suite "
         "--out DIR --json drift.json; then this command again with --drift drift.json",
-        expected="often another picture: in our study plain training on short answers forgot one "
+        expected="often another picture: in our study plain training on short answers lost one "
         "option in ten or five, and answers to open questions shrank from over a hundred words to "
         "four and fewer; what keeps the one need not keep the other",
         rests_on="options are scored, not written",
@@ -577,14 +653,16 @@ def writing(seen: Evidence) -> Advice | None:
 
 def ship(seen: Evidence) -> Advice | None:
     """Nothing that matters was lost."""
-    if not (seen.comparable and seen.covered and seen.kept) or seen.behaviour or seen.ability:
+    cell = seen.old
+    sound = seen.comparable and seen.covered and seen.held and cell.verdict.net != "worse"
+    if not sound or seen.behaviour or seen.ability:
         return None
     return Advice(
         rule="ship",
         turn="watch",
         title="Keep this model, and freeze it as the next baseline",
-        why=f"forgotten {interval(seen.total.forgot, ' %')}, surely below your margin of "
-        f"{percent(seen.map.settings.margin)}; net {seen.total.verdict.net}",
+        why=f"held: lost {range_words(cell.lost)}, surely below your margin of "
+        f"{percent(seen.map.settings.margin)}; net {NET_WORDS[cell.verdict.net]}",
         what_to_do="forgetmap baseline save NAME LOG_AFTER",
         expected="the next model is compared with this one; what these items do not ask is not "
         "covered",
@@ -593,9 +671,9 @@ def ship(seen: Evidence) -> Advice | None:
 
 
 RULES: tuple[Rule, ...] = (
-    *(confounds, coverage, more_items, repeats, noise, causes),
+    *(confounds, coverage, measure, more_items, noise, causes),
     form,
     *(replay, merge, anchor, stage, behaviour, ability),
-    *(one_task, hidden, writing, ship),
+    *(one_task, hidden, near_ties, writing, ship),
 )
 """In the order in which they are told, within their turn."""
