@@ -167,15 +167,20 @@ def test_a_sweep_runs_resumes_and_chooses(models, tmp_path, monkeypatch):
     assert [point.parent for point in result.points] == ["before", None, "after"]
     assert (result.old_tasks, result.new_tasks) == (["old"], ["new"])
     ends = result.points[0], result.points[2]
-    assert ends[0].retained.value == 1
-    assert ends[0].lost_of_after.value > 0
-    assert ends[1].lost_of_after.value == 0
+    assert (ends[0].lost.high, ends[0].gained.high) == (0, 0)
+    assert ends[0].lost_of_after.high_end > 0
+    assert ends[1].lost_of_after.high == 0
     middle = result.points[1]
-    assert middle.forgetting.low <= middle.forgetting.value <= middle.forgetting.high
-    for side in ("before", "after", "new"):
+    assert middle.lost.basis == "probabilities"
+    assert middle.lost.low <= middle.lost.low_end <= middle.lost.high_end <= middle.lost.high
+    assert middle.new.before == ends[0].new.after
+    assert {point.new.before for point in result.points} == {middle.new.before}
+    for side in ("before", "after"):
         made = ForgettingMap.from_json((out / "weight-0.5" / f"map-{side}.json").read_bytes())
         assert made.after.name == "linear-0.5"
+        assert made.settings.new == ["new"]
     assert result.chosen in (0.5, 1)
+    assert result.sure
 
     merged = out / "weight-0.5" / "linear-0.5"
     assert merged.exists() == (result.chosen == 0.5)
@@ -244,7 +249,7 @@ def test_the_command_sweeps(models, tmp_path, monkeypatch):
                  "--json", "told.json", "--limit", "30"]  # fmt: skip
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
-    assert "gains most within a forgetting of at most 90.0 %" in done.output
+    assert "learns most within a loss of at most 90.0 %" in done.output
     told = json.loads((tmp_path / "told.json").read_text())
     assert [point["weight"] for point in told["sweep"]["points"]] == [0, 0.5, 1]
     assert told["sweep"]["chosen"] is not None

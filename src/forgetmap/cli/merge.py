@@ -96,8 +96,8 @@ def merge(
         float | None,
         typer.Option(
             metavar="BUDGET",
-            help="Pick the point that gains most while its forgetting, at the high end of the "
-            "interval, is within this share.",
+            help="Pick the point that learns most (gains most, without --new) and loses at most "
+            "this share of the old items; it says if that is not sure.",
         ),
     ] = None,
     keep: Annotated[

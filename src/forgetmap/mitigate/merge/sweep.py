@@ -1,4 +1,4 @@
-"""Merge at many weights, evaluate each, and see what each keeps of the old and of the new."""
+"""Merge at many weights, evaluate each, and see what each loses of the old and learns anew."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import make_folder, write_text
 from forgetmap.base.json import read_json
-from forgetmap.base.model import Frozen
+from forgetmap.base.model import Frozen, parse_result
 from forgetmap.base.version import __version__
 from forgetmap.base.words import some
 from forgetmap.evaluate.models import Model, Running, open_model
@@ -24,40 +24,54 @@ from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
 from forgetmap.evaluate.run import Progress, evaluate, load_suite
 from forgetmap.map.comparison import compare_logs
-from forgetmap.map.result import ForgettingMap, Headline, Verdict
-from forgetmap.map.task_maps import IGNORED, TaskMap, canonical
+from forgetmap.map.old_maps import old_range
+from forgetmap.map.result import Cell, ForgettingMap, Verdict
+from forgetmap.map.task_maps import TaskMap
 from forgetmap.mitigate.merge.adapters import is_adapter
 from forgetmap.mitigate.merge.merging import LOW_RANK, How, check_mergeable, merge
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Samples
-from forgetmap.stats.estimate import Estimate, share
+from forgetmap.stats.estimate import Estimate, Range
 
-SWEEP_SCHEMA_VERSION = 1
+SWEEP_SCHEMA_VERSION = 2
 _POINT = "point.json"
 _MOST_POINTS = 101
 
 
+class NewSkill(Frozen):
+    """The new tasks: the accuracy of the model before, and of this one."""
+
+    before: float
+    after: float
+    change: Estimate
+
+
 class Point(Frozen):
-    """One weight: what the merged model keeps of the model before, and what it gains."""
+    """One weight: what the merged model loses and gains against the model before."""
 
     weight: float
     parent: str | None
     """`before` or `after` where the merge would be that model; None for a real merge."""
-    forgetting: Estimate
-    """Against the model before, on the old tasks, by the headline estimator."""
-    retained: Estimate | None
-    """Share of the items that the model before got right and this one still does (old tasks)."""
-    gain: Estimate
-    """Accuracy on the new tasks minus that of the model before; without new tasks, 0 -> 1 flips."""
-    new_accuracy: float | None
-    """On the new tasks; None where none was named."""
+    lost: Range
+    """Of the old tasks, against the model before."""
+    gained: Range | None
+    """The same way round; None in sweeps of version 1 that had new tasks."""
+    new: NewSkill | None
+    """None where no task is new."""
     verdict: Verdict
     """Against the model before, on the old tasks."""
-    lost_of_after: Estimate
-    """Forgetting against the model after, on all tasks."""
+    lost_of_after: Range
+    """Against the model after, on all tasks."""
     verdict_after: Verdict
     is_pareto: bool = False
-    """No other point retains more and gains more."""
+    """No other point loses less and wins more."""
+
+    @property
+    def won(self) -> float:
+        """What speaks for a point: the new skill, or what it gained where no task is new."""
+        if self.new is not None:
+            return self.new.change.value
+        return self.gained.high_end if self.gained is not None else 0.0
 
 
 class Sweep(Frozen):
@@ -74,13 +88,20 @@ class Sweep(Frozen):
     suite: str
     old_tasks: list[str]
     new_tasks: list[str]
-    headline: Headline
     points: list[Point]
     budget: float | None = None
+    """The share of the old items that may be lost."""
     chosen: float | None = None
     """Weight of the chosen point; None where none was asked for or none fits."""
+    sure: bool | None = None
+    """Whether the chosen point is within the budget at the high end of its interval too."""
     folder: str | None = None
     """Where the chosen model lies."""
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Sweep:
+        """Read a sweep back; a newer contract than known is refused."""
+        return parse_result(cls, "sweep", SWEEP_SCHEMA_VERSION, text, _upgrade)
 
 
 @dataclass(frozen=True)
@@ -149,22 +170,20 @@ def sweep(
         base: What task vectors are measured from; by default the model before.
         new: Names of the tasks that are the new skill; `*` and `?` stand for any characters. All
             others are old knowledge.
-        budget: Choose the point with the largest gain among those whose forgetting, at the high end
-            of its interval, is within this share.
+        budget: Choose a point that loses at most this share of the old items; see `choose`.
         keep: Keep the weights of every merge.
         say: Called with a few words on what is being done.
     """
     run = _Run(before, after, Path(out), asked, how or How(), base, say, progress, keep)
     sides = run.parents()
     split = Split.of(sides[0], run.out / "before" / TASKS, new)
-    points, maps = [], []
+    points = []
     for weight in weights:
         parent = run.how_at(weight).parent(base is not None)
         samples = run.samples(weight, sides)
         point, made = measure(samples, sides, split, weight, parent, draws)
         run.write_maps(weight, made)
         points.append(point)
-        maps.append(made)
     chosen = None if budget is None else choose(points, budget)
     return Sweep(
         before=sides[0].models[0],
@@ -176,10 +195,10 @@ def sweep(
         suite=str(sides[0].settings.get("suite", "")),
         old_tasks=split.old_tasks,
         new_tasks=split.new_tasks,
-        headline=maps[0]["before"].settings.headline,
         points=mark_pareto(points),
         budget=budget,
         chosen=chosen.weight if chosen else None,
+        sure=None if budget is None or not chosen else chosen.lost.high <= budget,
         folder=run.folder_of(chosen) if chosen else None,
     )
 
@@ -188,9 +207,7 @@ def sweep(
 class Split:
     """Which tasks are old knowledge and which the new skill."""
 
-    old: TaskMap
-    new: TaskMap | None
-    everything: TaskMap
+    task_map: TaskMap
     old_tasks: list[str]
     new_tasks: list[str]
 
@@ -205,20 +222,8 @@ class Split:
         fresh = [name for name in names if any(fnmatchcase(name, pattern) for pattern in new)]
         old = [name for name in names if name not in fresh]
         if not old:
-            raise InputError("--new: every task is new; leave some to see what is forgotten")
-        whole = TaskMap.load(tasks)
-        return cls(
-            _without(whole, fresh), _without(whole, old) if fresh else None, whole, old, fresh
-        )
-
-
-def _without(whole: TaskMap, ignored: Sequence[str]) -> TaskMap:
-    gone = {canonical(task) for task in ignored}
-    rows = {
-        key: (IGNORED, k) if key in gone else (category, k)
-        for key, (category, k) in whole.rows.items()
-    }
-    return TaskMap(whole.name, rows)
+            raise InputError("--new: every task is new; leave some to see what is lost")
+        return cls(TaskMap.load(tasks), old, fresh)
 
 
 def measure(
@@ -230,47 +235,53 @@ def measure(
     draws: int = 10_000,
 ) -> tuple[Point, dict[str, ForgettingMap]]:
     """One point from its answers and those of both parents; also its maps against them."""
-    old = compare_logs(sides[0], samples, task_map=split.old, draws=draws).map
-    against = compare_logs(sides[1], samples, task_map=split.everything, draws=draws).map
-    fresh = (
-        compare_logs(sides[0], samples, task_map=split.new, draws=draws).map if split.new else None
-    )
-    nothing = Estimate(value=0.0, low=0.0, high=0.0)
-    is_before = parent == "before"  # the same answers: nothing to estimate
-    gain = fresh.total.change if fresh else old.total.gained
-    counts = old.total.counts
-    known = counts.n11 + counts.n10
-    items = max(1, round(known))
+    maps = {
+        name: compare_logs(
+            side, samples, task_map=split.task_map, new=split.new_tasks, draws=draws
+        ).map
+        for name, side in zip(("before", "after"), sides, strict=True)
+    }
+    old, against = maps["before"].old, maps["after"].total
     point = Point(
         weight=weight,
         parent=parent,
-        forgetting=nothing if is_before else old.total.forgot,
-        retained=share(items * counts.n11 / known, items) if known else None,
-        gain=nothing if is_before else gain,
-        new_accuracy=fresh.total.accuracy_after if fresh else None,
-        verdict=old.total.verdict,
-        lost_of_after=nothing if parent == "after" else against.total.forgot,
-        verdict_after=against.total.verdict,
+        lost=old.lost,
+        gained=old.gained,
+        new=_new_skill(maps["before"].new, same=parent == "before"),
+        verdict=old.verdict,
+        lost_of_after=against.lost,
+        verdict_after=against.verdict,
     )
-    return point, {"before": old, "after": against, **({"new": fresh} if fresh else {})}
+    return point, maps
+
+
+def _new_skill(cell: Cell | None, *, same: bool) -> NewSkill | None:
+    if cell is None:
+        return None
+    nothing = Estimate(value=0.0, low=0.0, high=0.0)  # the same answers: nothing to estimate
+    change = nothing if same else cell.change
+    return NewSkill(before=cell.accuracy_before, after=cell.accuracy_after, change=change)
 
 
 def choose(points: Sequence[Point], budget: float) -> Point | None:
-    """The point with the largest gain whose forgetting is surely within the budget.
+    """The point that wins most among those that lose no more than the budget.
 
-    Surely: the high end of its 95 % interval is. The model before itself is not an answer. Of equal
-    gains the one that forgets less is taken.
+    Surely no more, if there are such points: all that can be lost is within the budget, at the high
+    end of its 95 % interval. Else one whose loss is within it at most by its estimate, which is not
+    sure. The model before itself is not an answer. Of equal wins the one that loses less is taken.
     """
-    fitting = [
-        point for point in points if point.parent != "before" and point.forgetting.high <= budget
-    ]
-    return max(fitting, key=lambda point: (point.gain.value, -point.forgetting.value), default=None)
+    merged = [point for point in points if point.parent != "before"]
+    sure = [point for point in merged if point.lost.high <= budget]
+    likely = [point for point in merged if point.lost.high_end <= budget]
+    return max(sure or likely, key=lambda point: (point.won, -point.lost.high_end), default=None)
 
 
 def mark_pareto(points: Sequence[Point]) -> list[Point]:
-    """Mark the points that no other beats, keeping and gaining as much, and one of them more."""
-    places = [(point.retained.value if point.retained else 0.0, point.gain.value)
-              for point in points]  # fmt: skip
+    """Mark the points that no other beats, losing as little and winning as much, and one better.
+
+    It goes by the most that can be lost, so that gains never count against losses.
+    """
+    places = [(-point.lost.high_end, point.won) for point in points]
     return [
         point.model_copy(
             update={
@@ -282,6 +293,45 @@ def mark_pareto(points: Sequence[Point]) -> list[Point]:
         )
         for point, place in zip(points, places, strict=True)
     ]
+
+
+def _upgrade(content: dict[str, Any]) -> dict[str, Any]:
+    """Turn the content of a version 1 sweep into that of version 2."""
+    flips = content["headline"] == "raw"
+    points = [_upgrade_point(point, flips) for point in content["points"]]
+    sure = None if content.get("chosen") is None else flips
+    return {**content, "schema_version": 2, "points": points, "sure": sure}
+
+
+def _upgrade_point(point: dict[str, Any], flips: bool) -> dict[str, Any]:
+    gain, after = point["gain"], point["new_accuracy"]
+    is_new = after is not None
+    skill = {"before": after - gain["value"], "after": after, "change": gain} if is_new else None
+    return {
+        **point,
+        "lost": _old_loss(point["forgetting"], flips),
+        "gained": None if is_new else _old_loss(gain, flips),
+        "new": skill,
+        "verdict": _old_verdict(point["verdict"], flips),
+        "lost_of_after": _old_loss(point["lost_of_after"], flips),
+        "verdict_after": _old_verdict(point["verdict_after"], flips),
+    }
+
+
+def _old_loss(estimate: dict[str, float], flips: bool) -> dict[str, Any]:
+    """Flips are the most that can be lost, noise and all; the other estimators the least."""
+    found = old_range(estimate)
+    if not flips:
+        return found
+    most = {"low_end": 0.0, "high_end": found["low_end"], "low": 0.0, "high": found["high"]}
+    return {**found, **most, "basis": "single_run"}
+
+
+def _old_verdict(verdict: dict[str, str], flips: bool) -> dict[str, str]:
+    """Few flips show that things were held, and a large sure loss that they were lost."""
+    known = {"kept": "held"} if flips else {"forgot": "lost"}
+    net = {"equivalent": "equal"}.get(verdict["net"], verdict["net"])
+    return {"net": net, "forgetting": known.get(verdict["forgetting"], "undecided")}
 
 
 @dataclass

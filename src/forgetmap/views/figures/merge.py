@@ -53,34 +53,36 @@ def draw_drift(result: WeightDrift) -> Figure:
 
 
 def draw_sweep(result: Sweep) -> Figure:
-    """Old knowledge kept against new gain, with intervals; the points that none beats joined."""
+    """What is lost of the old against what is won; the points that none beats are joined."""
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(figsize=(5.6, 4.4))
-    shown = [point for point in result.points if point.retained]
-    best = sorted(
-        (100 * p.gain.value, 100 * p.retained.value) for p in shown if p.is_pareto and p.retained
-    )
+    best = sorted(_place(point) for point in result.points if point.is_pareto)
     axes.plot(*zip(*best, strict=True), color=SOFT, lw=1, ls="--", zorder=1)
-    for point in shown:
+    for point in result.points:
         _draw_point(axes, point, point.weight == result.chosen)
-    what = "accuracy gained on the new tasks" if result.new_tasks else "items gained (0→1)"
+    what = "accuracy on the new tasks" if result.new_tasks else "gained of the old items"
     axes.set_xlabel(f"{what}, % (95 % interval)")
-    axes.set_ylabel("old knowledge kept, % of what the model before got right")
+    axes.set_ylabel("lost of the old items, % (95 % interval)")
+    axes.set_ylim(bottom=0)
     axes.set_title(f"{clean(result.before, 30)} → {clean(result.after, 30)}, {result.method}")
     return figure
 
 
+def _place(point: Point) -> tuple[float, float]:
+    """Where a point is drawn, in percent: what it wins, and the most that it can have lost."""
+    won = point.won + (point.new.before if point.new else 0.0)
+    return 100 * won, 100 * point.lost.high_end
+
+
 def _draw_point(axes: Axes, point: Point, is_chosen: bool) -> None:
-    kept, gain = point.retained, point.gain
-    if kept is None:
-        return
+    x, y = _place(point)
     colour = LOST if is_chosen else WON if point.is_pareto else KEPT
     axes.errorbar(
-        100 * gain.value,
-        100 * kept.value,
-        xerr=[[100 * max(0, gain.value - gain.low)], [100 * max(0, gain.high - gain.value)]],
-        yerr=[[100 * max(0, kept.value - kept.low)], [100 * max(0, kept.high - kept.value)]],
+        x,
+        y,
+        xerr=_bar(x, *_won_interval(point)),
+        yerr=_bar(y, 100 * point.lost.low, 100 * point.lost.high),
         fmt="D" if point.parent else "o",
         color=colour,
         mfc=colour if point.is_pareto or is_chosen else "white",
@@ -89,9 +91,21 @@ def _draw_point(axes: Axes, point: Point, is_chosen: bool) -> None:
     )
     axes.annotate(
         point.parent or f"{point.weight:g}",
-        (100 * gain.value, 100 * kept.value),
+        (x, y),
         textcoords="offset points",
         xytext=(5, 4),
         fontsize=7,
         color=INK,
     )
+
+
+def _won_interval(point: Point) -> tuple[float, float]:
+    """The interval of what a point wins, in percent, on the scale of `_place`."""
+    if point.new:
+        before, change = point.new.before, point.new.change
+        return 100 * (before + change.low), 100 * (before + change.high)
+    return (100 * point.gained.low, 100 * point.gained.high) if point.gained else (0.0, 0.0)
+
+
+def _bar(value: float, low: float, high: float) -> list[list[float]]:
+    return [[max(0.0, value - low)], [max(0.0, high - value)]]

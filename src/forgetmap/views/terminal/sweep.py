@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forgetmap.base.words import clean, percent
-from forgetmap.map.result import HEADLINE_MEANING
-from forgetmap.mitigate.merge.sweep import Point, Sweep
-from forgetmap.stats.estimate import interval
+from forgetmap.mitigate.merge.sweep import NewSkill, Point, Sweep
+from forgetmap.stats.estimate import BASIS_MEANING, Range, interval, range_words
 from forgetmap.views.terminal.console import Row, make_table, say, say_table
-from forgetmap.views.words import points, short_interval, verdict_mark
+from forgetmap.views.words import points, verdict_mark
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,21 +22,19 @@ def print_sweep(result: Sweep, out: Console) -> None:
     if result.new_tasks:
         say(out, f"new: {clean(', '.join(result.new_tasks))}; all other tasks are old")
     out.print()
-    columns = ("weight", "forgot %", "kept %", "gain %", "of after %", "verdict")
+    columns = ["weight", "lost %", "gained %", "of after %", "verdict"]
+    if result.new_tasks:
+        columns.insert(3, "new %")
     rows = [_row(point, result) for point in result.points]
     say_table(out, make_table(columns, rows, left=("verdict",), width=out.width, gap=1))
-    gain = (
-        "accuracy on the new tasks minus that of the model before"
-        if result.new_tasks
-        else "items that went from wrong to right"
-    )
+    bases = "; ".join(dict.fromkeys(BASIS_MEANING[point.lost.basis] for point in result.points))
+    new = " new: accuracy on the new tasks, before -> here." if result.new_tasks else ""
     say(
         out,
-        f"forgot: {result.headline} = {HEADLINE_MEANING[result.headline]}, against the model "
-        "before, on old tasks. kept: of the old items that the model before got right, those "
-        f"this one still does. gain: {gain}. of after: forgetting against the model "
-        "after, on all tasks. 95 % intervals in brackets. verdict: on old tasks, forgetting "
-        "and net change; ? is undecided. * no other point keeps more and gains more.",
+        f"lost, gained: against the model before, on old tasks, {bases}.{new} of after: lost "
+        "against the model after, on all tasks. 95 % intervals in brackets. verdict: on old "
+        "tasks, forgetting and net change; ? is can't tell. * no other point loses less and "
+        f"{'learns' if result.new_tasks else 'gains'} more.",
         "dim",
     )
 
@@ -47,24 +44,47 @@ def verdict(result: Sweep) -> str:
     if result.budget is None:
         best = ", ".join(f"{point.weight:g}" for point in result.points if point.is_pareto)
         return f"no point beats another at the weights {best}; --choose BUDGET picks one"
-    limit = f"forgetting of at most {percent(result.budget)} (high end of its interval)"
+    limit = f"loss of at most {percent(result.budget)}"
     point = next((point for point in result.points if point.weight == result.chosen), None)
     if point is None:
-        return f"no merge stays surely within a {limit}"
+        return f"no merge stays within a {limit}"
     where = f"; {clean(result.folder)}" if result.folder else ""
-    return (
-        f"weight {point.weight:g} gains most within a {limit}: forgot "
-        f"{interval(point.forgetting, ' %')}, gained {interval(point.gain, ' %')}{where}"
-    )
+    most = "learns" if point.new else "gains"
+    told = f"weight {point.weight:g} {most} most within a {limit}: lost {range_words(point.lost)}"
+    if not result.sure:
+        told += f", which is not sure: it may be {percent(point.lost.high)}; ask more questions"
+    return f"{told}; {_won(point)}{where}"
+
+
+def _won(point: Point) -> str:
+    if point.new:
+        return f"new tasks {_skill(point.new)} %, by {interval(point.new.change, ' %')}"
+    return f"gained {range_words(point.gained)}" if point.gained else "what it gained is not known"
 
 
 def _row(point: Point, result: Sweep) -> Row:
     mark = "chosen" if point.weight == result.chosen else point.parent or ""
-    return (
+    cells = [
         f"{point.weight:g}{'*' if point.is_pareto else ''} {mark}",
-        short_interval(point.forgetting),
-        short_interval(point.retained),
-        short_interval(point.gain),
-        points(point.lost_of_after.value),
+        _range(point.lost),
+        _range(point.gained) if point.gained else "-",
+        _ends(point.lost_of_after),
         ", ".join(map(verdict_mark, (point.verdict.forgetting, point.verdict.net))),
-    )
+    ]
+    if result.new_tasks:
+        cells.insert(3, _skill(point.new) if point.new else "-")
+    return tuple(cells)
+
+
+def _skill(new: NewSkill) -> str:
+    return f"{points(new.before)} -> {points(new.after)}"
+
+
+def _range(found: Range) -> str:
+    return f"{_ends(found)} ({points(found.low)}, {points(found.high)})"
+
+
+def _ends(found: Range) -> str:
+    """The loss where it is exact, else between what and what it is."""
+    low, high = points(found.low_end), points(found.high_end)
+    return high if found.exact or low == high else f"{low}-{high}"
