@@ -53,11 +53,12 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         every: Steps between probes; the last step is always probed.
         tasks: Only tasks of these names; `*` and `?` stand for any characters.
         limit: Only the first so many questions of each task.
-        new_tasks: Of these, the tasks that are to be learned; they do not count as forgotten or
-            gained, their accuracy is logged as `new_accuracy`.
+        new_tasks: Of these, the tasks that are to be learned; they do not count as lost or gained,
+            their accuracy is logged as `new_accuracy`.
         before: What is compared with: by default the model as training begins; `base`, the same
             without its adapter; or a log, of any harness.
-        budget: The share that may be forgotten, or a policy; see `as_policy`.
+        budget: The share of the old items that may be lost, or a policy; see `as_policy`. Only
+            what is surely lost exceeds it.
         when_exceeded: `report` it; `stop`; `roll_back`, which stops and puts back the weights of
             the last probe within the budget when training ends; or `lower_rate`.
         rate_factor: What `lower_rate` multiplies the learning rate with, at each probe that
@@ -101,8 +102,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         self._budget = as_policy(budget)
         self._when_exceeded, self._rate_factor = when_exceeded, rate_factor
         self._suite, self._tasks = _fixed(suite, self._asking.seed), tasks
-        learned = only_tasks(self._suite, new_tasks, "new_tasks").tasks if new_tasks else ()
-        self._new_tasks = {task.name for task in learned}
+        self._new_tasks = _learned(only_tasks(self._suite, tasks, "tasks"), new_tasks)
         self._run = RunFolder(out)
         self._made: Made = {}
         self._trainer: Any = None
@@ -191,7 +191,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
     def _look(self, step: int, control: Any) -> Probe:
         """Score the model as it is, compare, and log."""
         self._score(self._run.step(step))
-        self._run.write_pipeline()
+        self._run.write_pipeline(self._new_tasks)
         probe = self._examine(step)
         due = control.should_log
         # Not `trainer.log`: TRL's would empty the averages that it collects for its own next line.
@@ -234,6 +234,14 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
             from forgetmap.mitigate.train.live import save_trained
 
             save_trained(self._trainer.model, self._run.path / _KEPT)
+
+
+def _learned(asked: Suite, new_tasks: Sequence[str]) -> set[str]:
+    """The names of the new tasks; some old ones must be left to see what is lost."""
+    learned = only_tasks(asked, new_tasks, "new_tasks").tasks if new_tasks else ()
+    if len(learned) == len(asked.tasks):
+        raise InputError("new_tasks: every task is new; leave some to see what is lost")
+    return {task.name for task in learned}
 
 
 def _fixed(suite: str | Path | Suite, seed: int) -> Suite:

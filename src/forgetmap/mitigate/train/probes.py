@@ -23,8 +23,8 @@ from forgetmap.base.files import make_folder, write_text
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
 from forgetmap.gate.judgement import judge
 from forgetmap.gate.policy import Limit, Policy
-from forgetmap.map.comparison import DRAWS, compare_logs
-from forgetmap.map.result import ForgettingMap
+from forgetmap.map.comparison import compare_logs
+from forgetmap.map.result import Cell, ForgettingMap
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
 from forgetmap.samples.table import THRESHOLD, Samples
@@ -32,11 +32,8 @@ from forgetmap.samples.table import THRESHOLD, Samples
 PIPELINE = "pipeline.yaml"
 _BEFORE = "before"
 _STEP = re.compile(r"step-(\d+)")
-_SHOWN = ("raw", "soft", "excess")
 _ONE_PER_ITEM = ("acc", "exact_match")
 """An evaluation scores options in two ways; this one is what `compare` takes."""
-_DRAWS_UNSEEN = 100
-"""For intervals where no budget is judged by them."""
 
 
 class RunFolder:
@@ -100,7 +97,7 @@ class RunFolder:
             "the folder of the run's beginning, or give a log as before="
         )
 
-    def write_pipeline(self) -> None:
+    def write_pipeline(self, new_tasks: Collection[str] = ()) -> None:
         """Write the pipeline file for `forgetmap lineage`; it needs two checkpoints."""
         checkpoints: dict[str, dict[str, object]] = {}
         for log in (f"{_BEFORE}.parquet", _BEFORE):
@@ -112,7 +109,9 @@ class RunFolder:
             checkpoints[name] = {"log": name, **parents, "steps": step}
         if len(checkpoints) > 1:
             last = self.step(self.steps()[-1]) / TASKS
-            content = {"task_map": os.path.relpath(last, self.path), "checkpoints": checkpoints}
+            named = {"new": sorted(new_tasks)} if new_tasks else {}
+            task_map = os.path.relpath(last, self.path)
+            content = {"task_map": task_map, **named, "checkpoints": checkpoints}
             write_text(self.path / PIPELINE, yaml.safe_dump(content, sort_keys=False))
 
 
@@ -121,8 +120,7 @@ class Probe:
     """What a probe found against the reference."""
 
     map: ForgettingMap
-    """Without the new tasks: the map that `forgetmap compare` makes of the two logs; its intervals
-    are rough where no budget asks for them."""
+    """Without the new tasks: the map that `forgetmap compare` makes of the two logs."""
     numbers: dict[str, float]
     """What is logged."""
     over: bool
@@ -141,29 +139,23 @@ def examine(
 ) -> Probe:
     """Compare a probe with the reference and judge it.
 
-    Tasks that are being learned (`new_tasks`) are not part of the map, but of `new_accuracy`.
+    Tasks that are being learned (`new_tasks`) are not part of the map, but of `new_accuracy`. The
+    other numbers are of the old tasks alone, and what was gained never makes up for what was lost.
 
     Example:
         >>> def log(*right):
         ...     return Samples.from_rows(
         ...         {"item": i, "score": s, "metric": "acc", "k": 4, "gold_probability": 0.9 * s}
         ...         for i, s in enumerate(right))
-        >>> before, now = log(*[1] * 30), log(*[0] * 10, *[1] * 20)
-        >>> probe = examine(before, now, budget=as_policy(0.1))
-        >>> round(probe.numbers["forgetting_raw"], 2), probe.numbers["old_answer_mass"], probe.over
-        (0.33, 0.6, True)
+        >>> before, now = log(*[1] * 30, *[0] * 10), log(*[0] * 10, *[1] * 30)
+        >>> probe = examine(before, now, budget=as_policy(0.05))
+        >>> round(probe.numbers["lost"], 3), round(probe.numbers["gained"], 3), probe.over
+        (0.225, 0.225, True)
     """
     sides = [_tasks(samples, new_tasks, inside=False) for samples in (before, now)]
     causes = budget is not None and budget.needs_causes
-    draws = _DRAWS_UNSEEN if budget is None else DRAWS
-    result = compare_logs(*sides, task_map=task_map, causes=causes, draws=draws).map
-    cell = result.total
-    numbers = {"accuracy": cell.accuracy_after}
-    for name in _SHOWN:
-        lost, gained = cell.forgetting.get(name), cell.backward_transfer.get(name)
-        if lost and gained:
-            numbers[f"forgetting_{name}"] = lost.value
-            numbers[f"backward_transfer_{name}"] = gained.value
+    result = compare_logs(*sides, task_map=task_map, causes=causes).map
+    numbers = _numbers(result.old)
     if (mass := old_answer_mass(*sides)) is not None:
         numbers["old_answer_mass"] = mass
     if new_tasks:
@@ -175,6 +167,15 @@ def examine(
         raise InputError(f"the budget cannot be judged: {'; '.join(judgement.reasons())}")
     over = judgement.verdict == "BLOCK"
     return Probe(result, {**numbers, "over_budget": float(over)}, over, judgement.reasons())
+
+
+def _numbers(cell: Cell) -> dict[str, float]:
+    """What is logged of a cell: the loss where it is exact, else what is sure, with its limits."""
+    numbers = {"accuracy": cell.accuracy_after}
+    for name, found in (("lost", cell.lost), ("gained", cell.gained)):
+        numbers |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+    flips = {"forgetting_raw": cell.raw.lost, "backward_transfer_raw": cell.raw.gained}
+    return numbers | {name: flipped.value for name, flipped in flips.items()}
 
 
 def old_answer_mass(before: Samples, now: Samples) -> float | None:
@@ -212,10 +213,10 @@ def old_answer_mass(before: Samples, now: Samples) -> float | None:
 
 
 def as_policy(budget: float | str | Path | Policy | None) -> Policy | None:
-    """The limits of a budget: a share that may be forgotten, or a whole policy.
+    """The limits of a budget: a share of the old items that may be lost, or a whole policy.
 
-    A number bounds forgetting in total by the headline estimator, as `--gate max-forgetting` does:
-    it is exceeded when the 95 % interval lies above it.
+    A number bounds what is surely lost, as `--gate max-forgetting` does: it is exceeded when the
+    low end of the 95 % interval (`lost_low`) lies above it.
 
     Example:
         >>> as_policy(0.03).limits[0].max

@@ -85,6 +85,6 @@ def _range(found: Range) -> str:
 
 
 def _ends(found: Range) -> str:
-    """The loss where it is exact, else between what and what it is."""
+    """The two ends, or the one number that they are."""
     low, high = points(found.low_end), points(found.high_end)
-    return high if found.exact or low == high else f"{low}-{high}"
+    return high if low == high else f"{low}–{high}"
