@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from scipy.special import stdtrit
 from scipy.stats import binomtest, spearmanr
 
-import forgetmap
 from forgetmap.capabilities.drift import drift
 from forgetmap.map.task_maps import TaskMap
-from forgetmap.samples.table import Samples
 from forgetmap.views.figures import style as plotting
 
 DRAWS = 2_000
@@ -66,25 +64,41 @@ class Run:
         )
 
     @property
-    def lost(self) -> np.ndarray:
-        """Item by item: right before, wrong now."""
+    def flipped(self) -> np.ndarray:
+        """Item by item, of all old questions: right before, wrong now."""
         return self.right[0] * (1 - self.right[1])
+
+    @cached_property
+    def asked(self) -> list[tuple[str, int]]:
+        """The old questions with options: what was lost of these is known exactly."""
+        return sorted(_chances(self.files[0]))
+
+    @cached_property
+    def chances(self) -> tuple[np.ndarray, np.ndarray]:
+        """Question by question with options: the chance of being right before, and now."""
+        sides = [_chances(file) for file in self.files]
+        return tuple(np.array([side[key] for key in self.asked]) for side in sides)
+
+    @property
+    def lost(self) -> np.ndarray:
+        """Question by question with options: what was lost of the chance of being right."""
+        return np.maximum(self.chances[0] - self.chances[1], 0)
 
     @property
     def gained(self) -> np.ndarray:
-        """Item by item: wrong before, right now."""
-        return (1 - self.right[0]) * self.right[1]
+        """Question by question with options: what was gained."""
+        return np.maximum(self.chances[1] - self.chances[0], 0)
 
     @cached_property
     def foreign(self) -> np.ndarray:
-        """Item by item: whether it comes from a third-party set."""
-        return np.array([task.startswith("evals_") for task, _ in self.keys])
+        """Question by question with options: whether it comes from a third-party set."""
+        return np.array([task.startswith("evals_") for task, _ in self.asked])
 
     @cached_property
-    def beyond_chance(self) -> float:
-        """Forgotten beyond chance: among the questions with options, from their probabilities."""
-        sides = [_with_options(file) for file in self.files]
-        return float(forgetmap.compare(*sides, draws=100).total.forgetting.soft.value)
+    def new_before(self) -> float:
+        """Share of the new task that the model before gets right."""
+        right = _correct(self.logs / "new" / f"{self.model}-before.parquet", NEW_TASK[self.task])
+        return float(np.mean([right[key] for key in right]))
 
     @property
     def scores(self) -> tuple[Path, Path]:
@@ -144,7 +158,8 @@ def sections(runs: Sequence[Run], logs: Path) -> dict[str, Callable[[], str]]:
             chosen = [run for run in runs if run.model == model and run.task == task]
             if chosen:
                 made[f"{title}, {task}"] = partial(_table, chosen)
-    made["Forgotten by category"] = partial(_categories, runs)
+    made["Lost by category"] = partial(_categories, runs)
+    made["The same items under another seed"] = partial(_overlap, runs)
     made["One domain"] = partial(_domain, runs)
     made["The method or the rate"] = partial(_same_rate, runs)
     made["How far the weights moved"] = partial(_weights, runs, logs)
@@ -156,14 +171,21 @@ def sections(runs: Sequence[Run], logs: Path) -> dict[str, Callable[[], str]]:
 def _made_by() -> str:
     return (
         "`python tables.py logs .` makes this file from the logs next to it.\n\n"
-        "- *Forgotten* is the share of all old questions that were right before and are wrong "
-        "after, with a 95 % interval over the questions. With several seeds it is the mean, and "
-        "the range of the seeds follows. It counts lucky guesses that went the other way.\n"
-        "- *Beyond chance* does not count them. Of the questions with options, it is the share "
-        "lost beyond the models' own uncertainty (the estimator `soft`).\n"
-        "- *Third-party* is the share forgotten among the questions of third-party sets.\n"
-        "- *Against sft* is the difference to the plain run on the same questions, paired and "
-        "averaged over seeds. It does not cover other trainings.\n"
+        "- *Lost* is the mean of max(p - q, 0) over the old questions with options, where p and q "
+        "are the chances of being right before and after, from the options' probabilities. A gain "
+        "does not make up for a loss. Up to a part of it is reshuffled guessing; these logs hold "
+        "the right option's probability only, so that part is not told apart.\n"
+        "- *Gained* is the same the other way, *of known* is lost as a share of the mean of p.\n"
+        "- *Intervals* are 95 %. With three seeds they cover other trainings and other questions. "
+        "With one, marked *one training*, they cover other questions only.\n"
+        "- *Flips* is the share of all old questions, written ones too, that were right before "
+        "and are wrong after. It holds the noise of the runs.\n"
+        "- *Third-party* is lost among the questions of third-party sets.\n"
+        "- *Against sft* is the difference of lost to the plain run of the same seeds on the same "
+        "questions.\n"
+        "- *New task* is the share of the new task's questions that are right, before and after. "
+        "On airports these are the training questions in their training words; most wrong options "
+        "were never trained.\n"
         "- *Time* is the training time relative to the plain run, with several runs on the card "
         "at once.\n\n"
         "Written answers count by their first draw here."
@@ -194,9 +216,15 @@ def _correct(path: Path, task: str = "") -> dict[tuple[str, int], bool]:
 
 
 @cache
-def _with_options(path: Path) -> Samples:
-    table = pq.read_table(path)
-    return Samples(table.filter(pc.is_valid(table["k"])), Samples.read(path).meta)
+def _chances(path: Path) -> dict[tuple[str, int], float]:
+    """The right option's probability, of the questions with options."""
+    columns = ["task", "item", "gold_probability"]
+    table = pq.read_table(path, columns=columns).to_pydict()
+    return {
+        (task, item): chance
+        for task, item, chance in zip(*(table[column] for column in columns), strict=True)
+        if chance is not None and not task.startswith(tuple(NEW_TASK)[:2])
+    }
 
 
 def _table(runs: Sequence[Run]) -> str:
@@ -208,22 +236,18 @@ def _table(runs: Sequence[Run]) -> str:
         by_method, key=lambda method: (method.startswith("merge"), method != "sft", method)
     )
     lines = [
-        "| method | seeds | forgotten | against sft | beyond chance | third-party | gained | old "
-        "questions right | new task right | time |",
-        "| --- " * 10 + "|",
+        "| method | trainings | lost | against sft | of known | gained | third-party | flips | "
+        "old questions right | new task right | time |",
+        "| --- " * 11 + "|",
     ]
     lines += [_row(method, by_method[method], plain) for method in order]
     return "\n".join(lines)
 
 
 def _row(method: str, runs: Sequence[Run], plain: Sequence[Run]) -> str:
-    lost = _mean_lost(runs)
-    low, high = _interval(lost)
-    span = ""
-    if len(runs) > 1:
-        values = [float(run.lost.mean()) for run in runs]
-        span = f"; seeds {_percent(min(values))} to {_percent(max(values))}"
-    difference = "" if method == "sft" else _signed(lost - _mean_lost(plain))
+    lost = np.array([run.lost for run in runs])
+    known = np.mean([run.chances[0].mean() for run in runs])
+    difference = "" if method == "sft" else _signed(_beside_plain(runs, plain))
     right = sum(run.learned[0] for run in runs)
     asked = sum(run.learned[1] for run in runs)
     told = binomtest(right, asked).proportion_ci(method="wilson")
@@ -232,31 +256,52 @@ def _row(method: str, runs: Sequence[Run], plain: Sequence[Run]) -> str:
     cost = f"{np.mean(seconds) / usual:.1f} x" if all(seconds) else ""
     before, after = (np.mean([run.right[side] for run in runs]) for side in (0, 1))
     cells = [
-        f"{_percent(lost.mean())} ({_percent(low)} to {_percent(high)}{span})",
+        _share(lost),
         difference,
-        _percent(np.mean([run.beyond_chance for run in runs])),
-        _percent(lost[runs[0].foreign].mean()),
-        _percent(np.mean([run.gained for run in runs])),
+        _percent(lost.mean() / known),
+        _share(np.array([run.gained for run in runs])),
+        _share(lost[:, runs[0].foreign]),
+        _percent(np.mean([run.flipped for run in runs])),
         f"{_percent(before)} to {_percent(after)}",
-        f"{_percent(right / asked)} ({_percent(told.low)} to {_percent(told.high)})",
+        f"{_percent(runs[0].new_before)} to {_percent(right / asked)} "
+        f"({_percent(told.low)} to {_percent(told.high)})",
         cost,
     ]
-    return f"| {method} | {len(runs)} | " + " | ".join(cells) + " |"
+    trainings = "one training" if len(runs) == 1 else f"{len(runs)}"
+    return f"| {method} | {trainings} | " + " | ".join(cells) + " |"
 
 
-def _mean_lost(runs: Sequence[Run]) -> np.ndarray:
-    return np.mean([run.lost for run in runs], axis=0)
+def _beside_plain(runs: Sequence[Run], plain: Sequence[Run]) -> np.ndarray:
+    """Lost beside the plain run of the same seed, (trainings, questions)."""
+    by_seed = {run.seed: run.lost for run in plain}
+    usual = np.mean([run.lost for run in plain], axis=0)
+    return np.array([run.lost - by_seed.get(run.seed, usual) for run in runs])
 
 
 def _interval(values: np.ndarray) -> tuple[float, float]:
-    """95 % for the mean over the questions; there are thousands of them."""
-    reach = 1.96 * values.std(ddof=1) / np.sqrt(len(values))
-    return float(values.mean() - reach), float(values.mean() + reach)
+    """95 % for the mean; `values` are (trainings, questions), or questions of one training.
+
+    With several trainings both vary: other seeds (Student's t over the trainings' means) and other
+    questions (thousands of them), each on its own.
+    """
+    table = np.atleast_2d(values)
+    trainings, questions = table.shape
+    square = (1.96 * table.mean(axis=0).std(ddof=1)) ** 2 / questions
+    if trainings > 1:
+        means = table.mean(axis=1)
+        square += (stdtrit(trainings - 1, 0.975) * means.std(ddof=1)) ** 2 / trainings
+    reach = np.sqrt(square)
+    return float(table.mean() - reach), float(table.mean() + reach)
+
+
+def _share(values: np.ndarray) -> str:
+    low, high = _interval(values)
+    return f"{_percent(values.mean())} ({_percent(max(low, 0.0))} to {_percent(high)})"
 
 
 def _signed(values: np.ndarray) -> str:
     if not values.any():
-        return f"none of {len(values):,} differs"
+        return f"none of {values.size:,} differs"
     low, high = _interval(values)
     return f"{values.mean():+.1%} ({low:+.1%} to {high:+.1%})"
 
@@ -270,15 +315,49 @@ def _categories(runs: Sequence[Run]) -> str:
         run for run in runs if run.seed == "0" and run.method in _SHOWN and run.task == "airports"
     ]
     category = TaskMap.load(chosen[0].logs / "tasks.csv").category
-    names = sorted({category(task) for task, _ in chosen[0].keys})
+    names = sorted({category(task) for task, _ in chosen[0].asked})
     lines = [
-        "| forgotten | " + " | ".join(names) + " |",
+        "| lost, one training each | " + " | ".join(names) + " |",
         "| --- " * (len(names) + 1) + "|",
     ]
     for run in chosen:
-        within = np.array([category(task) for task, _ in run.keys])
+        within = np.array([category(task) for task, _ in run.asked])
         cells = [_percent(run.lost[within == name].mean()) for name in names]
         lines.append(f"| {run.model} {run.method} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _overlap(runs: Sequence[Run]) -> str:
+    """Which items are lost: those of one seed under the next."""
+    lines = [
+        "Of the questions with options that lost half of their chance or more under one seed, the "
+        "share that lost as much under another, and the same for a random question. Mean over all "
+        "ordered pairs of seeds.",
+        "",
+        "| model, task and method | trainings | lost under one seed | lost under the next too | "
+        "of all questions |",
+        "| --- " * 5 + "|",
+    ]
+    groups: dict[tuple[str, str, str], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run.model, run.task, run.method), []).append(run)
+    for (model, task, method), same in groups.items():
+        if len(same) < 3:
+            continue
+        gone = [run.lost >= 0.5 * run.chances[0].clip(1e-9) for run in same]
+        gone = [one & (run.chances[0] > 0.5) for one, run in zip(gone, same, strict=True)]
+        pairs = [(a, b) for i, a in enumerate(gone) for j, b in enumerate(gone) if i != j]
+        again = np.mean([(a & b).sum() / a.sum() for a, b in pairs if a.any()])
+        share = np.mean([one.mean() for one in gone])
+        counts = f"{np.mean([one.sum() for one in gone]):.0f} questions"
+        cells = (
+            f"{model} {task} {method}",
+            f"{len(same)}",
+            counts,
+            _percent(again),
+            _percent(share),
+        )
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -286,13 +365,13 @@ def _domain(runs: Sequence[Run]) -> str:
     """Replay for what the map says was lost: everything, or one category alone."""
     found = {(run.model, run.method, run.seed): run for run in runs if run.task == "airports"}
     lines = [
-        "The domain is the category in which the plain run forgot the most questions. "
+        "The domain is the category in which the plain run lost the most questions. "
         "`replay-25-domain` replays what `forgetmap replay --category` draws for it, and never "
         "an old question that we ask. `repair-domain` trains the plain run's model further with "
         "it, for a quarter of the steps. Each run is compared with the plain run of its seed.",
         "",
-        "| run | domain | old examples | of the domain | forgotten in the domain | against sft | "
-        "forgotten elsewhere | against sft | in tasks of the domain that were not replayed | "
+        "| run | domain | old examples | of the domain | lost in the domain | against sft | "
+        "lost elsewhere | against sft | in tasks of the domain that were not replayed | "
         "against sft |",
         "| --- " * 10 + "|",
     ]
@@ -309,12 +388,12 @@ def _domain(runs: Sequence[Run]) -> str:
 
 def _domain_row(run: Run, plain: Run, domain: str) -> str:
     category = TaskMap.load(run.logs / "tasks.csv").category
-    inside = np.array([category(task) == domain for task, _ in run.keys])
+    inside = np.array([category(task) == domain for task, _ in run.asked])
     drawn = run.about.get("replayed", {})
     parts = [cell for where in (inside, ~inside) for cell in _beside(run, plain, where)]
     replayed = run.about.get("replayed_tasks", {})
     # Of what was not replayed, a replay of the domain alone can show a transfer.
-    beside = inside & np.array([task not in replayed for task, _ in run.keys])
+    beside = inside & np.array([task not in replayed for task, _ in run.asked])
     alone = set(drawn) == {domain}
     parts += _beside(run, plain, beside) if alone and beside.any() else ["", ""]
     cells = [domain, f"{sum(drawn.values()):,}", f"{drawn.get(domain, 0):,}", *parts]
@@ -322,9 +401,8 @@ def _domain_row(run: Run, plain: Run, domain: str) -> str:
 
 
 def _beside(run: Run, plain: Run, where: np.ndarray) -> tuple[str, str]:
-    """What a run forgot of some questions, and the difference to the plain run."""
-    low, high = _interval(run.lost[where])
-    share = f"{_percent(run.lost[where].mean())} ({_percent(low)} to {_percent(high)})"
+    """What a run lost of some questions, and the difference to the plain run."""
+    share = _share(run.lost[where])
     return share, "" if run is plain else _signed(run.lost[where] - plain.lost[where])
 
 
@@ -336,7 +414,7 @@ def _weights(runs: Sequence[Run], logs: Path) -> str:
         "also shows the result of merging half of each model. The difference is paired, on the "
         "same questions.",
         "",
-        "| run | change of weights | rank of the change | forgotten | merged, linear 0.5 | "
+        "| run | change of weights | rank of the change | lost | merged, linear 0.5 | "
         "difference | new task right | merged | difference |",
         "| --- " * 9 + "|",
     ]
@@ -352,7 +430,7 @@ def _weights(runs: Sequence[Run], logs: Path) -> str:
 
 
 def _paired(run: Run, other: Run) -> list[str]:
-    """What two runs forgot and learned, each with the paired difference of the other to the run."""
+    """What two runs lost and learned, each with the paired difference of the other to the run."""
     cells = []
     for one, two in ((run.lost, other.lost), (run.new, other.new)):
         cells += [_percent(one.mean()), _percent(two.mean()), _signed(two - one)]
@@ -369,7 +447,7 @@ def _same_rate(runs: Sequence[Run]) -> str:
         "same rate, steps and batch. The remaining difference is due to the method. It is paired, "
         "on the same questions.",
         "",
-        "| run | plain run | forgotten by plain training | by the method | difference | new task "
+        "| run | plain run | lost by plain training | by the method | difference | new task "
         "right by plain training | by the method | difference | words |",
         "| --- " * 9 + "|",
     ]
@@ -390,13 +468,13 @@ def _capabilities(runs: Sequence[Run]) -> str:
     lines = [
         "These are written answers to the open capability suite, scored by rules. The table shows "
         "the relative change of each group, the mean number of words in answers to open "
-        "questions, and the share of old questions forgotten. One seed of each method answered. "
-        "Over the airports runs, the share forgotten and the number of words left have a rank "
+        "questions, and what was lost of the old questions. One training of each method answered. "
+        "Over the airports runs, what was lost and the number of words left have a rank "
         f"correlation of {_ranks(runs)}. "
         "A group counts only capabilities that the model before shows at all. For CAN these are "
         f"{_counted(runs)}.",
         "",
-        "| model | task | method | seed | forgotten | CAN | WILL | HOW | words |",
+        "| model | task | method | seed | lost | CAN | WILL | HOW | words |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for run in _asked(runs):
@@ -507,7 +585,7 @@ def _tilt(runs: Sequence[Run]) -> str:
         f"{_percent(start)} right when it samples its answer. With a reward of 1 and a KL of "
         "weight beta, the best policy is the old one, tilted.",
         "",
-        "| beta | right at the optimum, by theory | right, measured | forgotten |",
+        "| beta | right at the optimum, by theory | right, measured | lost |",
         "| --- | --- | --- | --- |",
     ]
     for run in chosen:
@@ -553,7 +631,7 @@ def _draw_trade(runs: Sequence[Run], title: str, folder: Path) -> None:
         else:
             right.text(2, place, "not asked", va="center", fontsize=6)
     left.set_yticks(range(len(chosen)), [run.method for run in chosen])
-    left.set(xlabel="old questions forgotten, % (95 %)", xlim=(0, None))
+    left.set(xlabel="lost of the old questions, % (95 %, one training)", xlim=(0, None))
     left.set_title(f"{title} learns 2,000 airports (merges in blue)")
     middle.set(xlabel="airports right, %", xlim=(0, 100))
     right.set(xlabel="words written, % of before")
