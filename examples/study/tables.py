@@ -160,6 +160,7 @@ def sections(runs: Sequence[Run], logs: Path) -> dict[str, Callable[[], str]]:
                 made[f"{title}, {task}"] = partial(_table, chosen)
     made["Lost by category"] = partial(_categories, runs)
     made["The same items under another seed"] = partial(_overlap, runs)
+    made["How far protection carries"] = partial(_carries, runs)
     made["One domain"] = partial(_domain, runs)
     made["The method or the rate"] = partial(_same_rate, runs)
     made["How far the weights moved"] = partial(_weights, runs, logs)
@@ -361,6 +362,31 @@ def _overlap(runs: Sequence[Run]) -> str:
     return "\n".join(lines)
 
 
+def _carries(runs: Sequence[Run]) -> str:
+    """Does a method keep questions that are like its training data, or others too?"""
+    lines = [
+        "Difference of lost to plain training on airports, over trainings and questions: on "
+        "questions of atlas, whose other half was open to some methods and often shares a "
+        "template, and on third-party sets, which no training data resembles.",
+        "",
+        "| model and method | trainings | on atlas | on third-party sets |",
+        "| --- " * 4 + "|",
+    ]
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        if run.task == "airports":
+            groups.setdefault((run.model, run.method), []).append(run)
+    for (model, method), same in groups.items():
+        if len(same) < 3 or method == "sft":
+            continue
+        beside = _beside_plain(same, groups[model, "sft"])
+        foreign = same[0].foreign
+        cells = (f"{model} {method}", f"{len(same)}", beside[:, ~foreign], beside[:, foreign])
+        told = [cell if isinstance(cell, str) else _signed(cell) for cell in cells]
+        lines.append(f"| {' | '.join(told)} |")
+    return "\n".join(lines)
+
+
 def _domain(runs: Sequence[Run]) -> str:
     """Replay for what the map says was lost: everything, or one category alone."""
     found = {(run.model, run.method, run.seed): run for run in runs if run.task == "airports"}
@@ -467,19 +493,17 @@ def _capabilities(runs: Sequence[Run]) -> str:
     """Drift of written answers by group of capabilities, beside what the options say."""
     lines = [
         "These are written answers to the open capability suite, scored by rules. The table shows "
-        "the relative change of each group, the mean number of words in answers to open "
+        "the change of each group's score in points, the mean number of words in answers to open "
         "questions, and what was lost of the old questions. One training of each method answered. "
         "Over the airports runs, what was lost and the number of words left have a rank "
-        f"correlation of {_ranks(runs)}. "
-        "A group counts only capabilities that the model before shows at all. For CAN these are "
-        f"{_counted(runs)}.",
+        f"correlation of {_ranks(runs)}.",
         "",
         "| model | task | method | seed | lost | CAN | WILL | HOW | words |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for run in _asked(runs):
         cells = [run.model, run.task, run.method, run.seed, _percent(run.lost.mean())]
-        cells += [_relative(run.groups[name].relative) for name in GROUPS]
+        cells += [_points(run.groups[name].change) for name in GROUPS]
         before, after = run.words
         lines.append(f"| {' | '.join(cells)} | {before:.0f} to {after:.0f} |")
     return "\n".join(lines)
@@ -511,17 +535,8 @@ def _ranks(runs: Sequence[Run]) -> str:
     return " and ".join(found)
 
 
-def _counted(runs: Sequence[Run]) -> str:
-    """By model: how many capabilities of CAN are counted."""
-    found = []
-    for model, title in MODELS.items():
-        can = next(run for run in _asked(runs) if run.model == model).groups["CAN"]
-        found.append(f"{len(can.parts)} of {len(can.parts) + len(can.left_out)} on {title}")
-    return " and ".join(found)
-
-
-def _relative(found: Any) -> str:
-    return f"{found.value:+.0%} ({found.low:+.0%} to {found.high:+.0%})" if found else "withheld"
+def _points(change: Any) -> str:
+    return f"{change.value:+.0%} ({change.low:+.0%} to {change.high:+.0%})" if change else ""
 
 
 _SHOWN = ("sft", "replay-25", "anchor", "anchor-questions", "retention")
@@ -581,7 +596,7 @@ def _tilt(runs: Sequence[Run]) -> str:
     before = _correct(chosen[0].logs / "new" / f"{chosen[0].model}-before.parquet", "sums")
     start = sum(before.values()) / len(before)
     lines = [
-        "This table is for GRPO on sums. The model before gets "
+        "This table is for GRPO on sums, one training each. The model before gets "
         f"{_percent(start)} right when it samples its answer. With a reward of 1 and a KL of "
         "weight beta, the best policy is the old one, tilted.",
         "",
@@ -593,8 +608,10 @@ def _tilt(runs: Sequence[Run]) -> str:
         odds = start / (1 - start) * np.exp(1 / beta) if beta else np.inf
         limit = 1.0 if np.isinf(odds) else odds / (1 + odds)
         right, asked = run.learned
-        cells = (limit, right / asked, run.lost.mean())
-        lines.append(f"| {beta:g} | " + " | ".join(map(_percent, cells)) + " |")
+        told = binomtest(right, asked).proportion_ci(method="wilson")
+        measured = f"{_percent(right / asked)} ({_percent(told.low)} to {_percent(told.high)})"
+        cells = (f"{beta:g}", _percent(limit), measured, _percent(run.lost.mean()))
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -1,0 +1,129 @@
+"""Stage 5: the study's page of the docs, from page.md and the tables.
+
+    python page.py > ../../docs/explanation/study.md
+
+Every number of the page is a cell of results.md. page.md names it in braces, as
+{table/row/column}. `#1` takes the second number of the cell, `~` its interval, `-` turns the sign
+around (a loss that was saved), `+` keeps a plus sign.
+"""
+
+import re
+import textwrap
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TITLES = {
+    "SmolLM2-135M-Instruct, airports": ("smollm2",),
+    "SmolLM2-135M-Instruct, sums": ("smollm2 sums",),
+    "SmolLM2-135M-Instruct, broad": ("smollm2 broad",),
+    "Gemma 3 270M, airports": ("gemma",),
+    "Gemma 3 270M, broad": ("gemma broad",),
+    "Lost by category": ("category",),
+    "The same items under another seed": ("seeds",),
+    "How far protection carries": ("carries",),
+    "One domain": ("domain",),
+    "The method or the rate": ("rate",),
+    "How far the weights moved": ("weights",),
+    "Behaviour": ("behaviour",),
+    "Theory and measurement": ("old mass", "tilt"),
+}
+"""How page.md calls the tables of each section."""
+NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
+CELL = re.compile(r"\{([-+~]*)([^{}/]+)/([^{}/]+)/([^{}#]+)(?:#(\d))?\}")
+Tables = dict[str, dict[str, dict[str, str]]]
+
+
+def main() -> None:
+    print(page(), end="")
+
+
+def page() -> str:
+    """The page with the numbers of its cells."""
+    return _wrapped(filled((HERE / "page.md").read_text(), read_tables()))
+
+
+def filled(text: str, cells: Tables) -> str:
+    """The text with the numbers of its cells."""
+    return CELL.sub(lambda match: _number(cells, *match.groups()), text)
+
+
+def _wrapped(text: str) -> str:
+    """The text with its paragraphs and points wrapped again: numbers are shorter than cells."""
+    parts = []
+    for part in text.split("\n\n"):
+        if part.startswith(("|", "#", "!", "```")):
+            parts.append(part)
+            continue
+        points = re.split(r"\n(?=- )", part)
+        indents = ["  " if point.startswith("- ") else "" for point in points]
+        parts.append(
+            "\n".join(
+                textwrap.fill(" ".join(point.split()), 104, subsequent_indent=indent,
+                              break_long_words=False, break_on_hyphens=False)
+                for point, indent in zip(points, indents, strict=True)
+            )
+        )  # fmt: skip
+    return "\n\n".join(parts) + "\n"
+
+
+def read_tables() -> Tables:
+    """All cells: by table, row and column. A column whose name occurs again is called `name 2`."""
+    cells: Tables = {}
+    text = (HERE / "results.md").read_text()
+    for section in text.split("\n## ")[1:]:
+        title, _, rest = section.partition("\n")
+        blocks = re.findall(r"(?:^\|.*\n?)+", rest, re.MULTILINE)
+        for name, block in zip(TITLES[title], blocks, strict=True):
+            rows = [line.strip("| ").split(" |") for line in block.splitlines()]
+            cells[name] = _by_name([[cell.strip() for cell in row] for row in rows])
+    ranks = re.findall(r"(-0\.\d\d) on", text)
+    cells["ranks"] = {"lost and words": {"both": " ".join(ranks)}}
+    cells["count"] = {"of": {name: f"{n:,}" for name, n in _counts().items()}}
+    return cells
+
+
+def _by_name(rows: list[list[str]]) -> dict[str, dict[str, str]]:
+    header, _, *body = rows
+    names = [
+        name if (times := header[: place + 1].count(name)) == 1 else f"{name} {times}"
+        for place, name in enumerate(header)
+    ]
+    keys = 4 if header[:4] == ["model", "task", "method", "seed"] else 1
+    return {" ".join(row[:keys]): dict(zip(names, row, strict=False)) for row in body}
+
+
+def _counts() -> dict[str, int]:
+    """What can be counted without a table."""
+    import pyarrow.parquet as pq
+
+    logs = HERE / "logs"
+    old = pq.read_table(logs / "smollm2-before.parquet", columns=["task", "item", "k"])
+    questions = old.group_by(["task", "item", "k"]).aggregate([]).to_pydict()
+    runs = (path for path in logs.glob("*.json") if path.with_suffix(".parquet").is_file())
+    return {
+        "old questions": len(questions["task"]),
+        "with options": sum(k is not None for k in questions["k"]),
+        "trainings and merges": len(list(runs)),
+        "methods on Gemma": len(
+            {path.stem[:-2] for path in logs.glob("gemma3-270m-airports-*.json")}
+        ),
+    }
+
+
+def _number(cells: Tables, how: str, table: str, row: str, column: str, place: str | None) -> str:
+    numbers = NUMBER.findall(cells[table][row][column])
+    if "-" in how:
+        numbers = [_negated(number) for number in numbers]
+    if "+" not in how:
+        numbers = [number.removeprefix("+") for number in numbers]
+    if "~" in how:
+        return " to ".join(numbers[2:0:-1] if "-" in how else numbers[1:3])
+    return numbers[int(place or 0)]
+
+
+def _negated(number: str) -> str:
+    return number[1:] if number[0] == "-" else f"-{number.removeprefix('+')}"
+
+
+if __name__ == "__main__":
+    main()
