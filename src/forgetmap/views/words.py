@@ -82,6 +82,11 @@ def short_range(found: Range) -> str:
     return f"{ends(found)} ({points(found.low)}, {points(found.high)})"
 
 
+def long_range(found: Range) -> str:
+    """The two ends in percent with the interval, where there is room for words."""
+    return f"{ends(found)} ({points(found.low)} to {points(found.high)})"
+
+
 def share_lost(found: Range) -> str:
     """How much was lost or gained, in the words that its basis allows, without the interval.
 

@@ -24,7 +24,7 @@ from forgetmap.base.version import __version__
 from forgetmap.base.words import clean, percent
 from forgetmap.capabilities.drift_result import said, signed
 from forgetmap.stats.estimate import Estimate, interval
-from forgetmap.views.words import interval_or_dash, points
+from forgetmap.views.words import interval_or_dash, long_range, points
 
 HEAT_STEPS = (0.005, 0.02, 0.05, 0.10, 0.20)
 """Shares at which the colour of a heat map deepens."""
@@ -106,6 +106,7 @@ def _environment() -> Environment:
         "json": lambda value: embedded(orjson.dumps(value)),
         "depth": depth,
         "interval": interval_or_dash,
+        "range": long_range,
         "points": points,
         "said": said,
         "signed": signed,

@@ -19,7 +19,7 @@ function showVerdict() {
     tile("Verdict", verdictWord(cell, "forgetting"), verdictReason(cell)),
     tile(
       `Accuracy${items}`,
-      `${points(cell.accuracy_before)} → ${percent(cell.accuracy_after)}`,
+      `${points(cell.accuracy_before)} → ${points(cell.accuracy_after)}\u00a0%`,
       `net change: ${verdictWord(cell, "net")}, p ${pValue(cell.p_adjusted)}. It hides what was lost and gained.`,
     ),
   );
