@@ -135,6 +135,67 @@ def test_shares_follow_the_forgotten_items_and_evaluation_items_stay_out(maps):
         assert " ".join(plain_words(item)) not in " ".join(plain_words(text))
 
 
+def test_gains_and_new_tasks_do_not_change_what_is_replayed(tmp_path):
+    """As many capitals were gained as lost, and the sums are what was trained."""
+    before = log(tmp_path / "before.parquet", wrong=CAPITALS[:6])
+    after = log(tmp_path / "after.parquet", wrong=[*CAPITALS[6:12], *SUMS[:9]])
+    how = {"save": tmp_path / "map", "draws": 100, "new": ["sums"]}
+    result = forgetmap.compare(before, after, **how)
+    assert result.old.change.value == 0
+    made = build_replay(
+        tmp_path / "map", tmp_path / "out", 5, pool=pool(tmp_path, GOOD), logs=[before]
+    )
+    assert {name: share.forgotten for name, share in made.categories.items()} == {"capitals": 6}
+    assert made.examples == 5
+    (doubt,) = made.warnings
+    assert doubt.startswith("nothing is surely lost in this map (verdict: can't tell; 3 repeats")
+    with pytest.raises(InputError, match=r"--category sums: no old item of it was lost"):
+        build_replay(tmp_path / "map", tmp_path / "no", 5, model=Parrot(), categories=["sums"])
+
+
+def test_items_that_were_trained_on_are_not_replayed_but_kept_out(tmp_path):
+    before = log(tmp_path / "before.parquet")
+    after = log(tmp_path / "after.parquet", wrong=[*CAPITALS[:3], *SUMS[:2]])
+    train = tmp_path / "train.jsonl"
+    train.write_text(
+        "".join(json.dumps({"prompt": text, "completion": "x"}) + "\n" for text in SUMS)
+    )
+    forgetmap.compare(before, after, save=tmp_path / "map", draws=100, trained_on=train)
+    path = pool(tmp_path, [*GOOD, {"prompt": SUMS[4], "completion": "x"}])
+    made = build_replay(tmp_path / "map", tmp_path / "out", 5, pool=path, logs=[before])
+    assert {name: share.forgotten for name, share in made.categories.items()} == {"capitals": 3}
+    assert made.refused == 1
+
+
+def test_items_count_by_how_far_they_fell(tmp_path):
+    """Four capitals that fell by a fifth weigh less than one sum that is wholly lost."""
+
+    def repeated(name, right):
+        path = tmp_path / f"{name}.parquet"
+        Samples.from_rows(
+            {
+                "task": task,
+                "item": content_hash(text),
+                "repeat": repeat,
+                "score": float(repeat < right.get(text, 5)),
+                "prompt": text,
+            }
+            for task, texts in (("capitals", CAPITALS[:8]), ("sums", SUMS[:8]))
+            for text in texts
+            for repeat in range(5)
+        ).write(path)
+        return path
+
+    before = repeated("before", {})
+    after = repeated("after", {**dict.fromkeys(CAPITALS[:4], 4), SUMS[0]: 0})
+    forgetmap.compare(before, after, save=tmp_path / "map", draws=100)
+    made = build_replay(
+        tmp_path / "map", tmp_path / "out", 9, pool=pool(tmp_path, GOOD), logs=[before]
+    )
+    wanted = {name: (share.forgotten, share.wanted) for name, share in made.categories.items()}
+    assert wanted == {"sums": (1, 5), "capitals": (4, 4)}
+
+
 def test_one_category_alone_can_be_repaired(maps):
     given = {"pool": pool(maps, GOOD), "logs": [maps / "before.parquet"]}
     made = build_replay(maps / "map", maps / "out", 5, categories=["Maths"], **given)
@@ -346,7 +407,7 @@ def test_bad_ways_of_making_are_refused(values):
 def test_a_map_without_forgetting_has_nothing_to_replay(tmp_path):
     one, two = log(tmp_path / "one.parquet"), log(tmp_path / "two.parquet")
     forgetmap.compare(one, two, save=tmp_path / "map", draws=100)
-    with pytest.raises(InputError, match="no item of the map was forgotten"):
+    with pytest.raises(InputError, match="no old item of the map was lost"):
         build_replay(tmp_path / "map", tmp_path / "out", 5, model=Parrot(), logs=[one])
 
 

@@ -1,4 +1,4 @@
-"""`forgetmap replay`: build a replay set for what was forgotten."""
+"""`forgetmap replay`: build a replay set for what was lost."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def replay(
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Build a replay set for what was forgotten. It never holds evaluation items.
+    """Build a replay set for what was lost. It never holds evaluation items.
 
     Examples:
 
@@ -172,7 +172,7 @@ def _table(result: ReplaySet) -> object:
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("category")
-    for name in ("forgotten", "wanted", "made up", "drawn"):
+    for name in ("lost", "wanted", "made up", "drawn"):
         table.add_column(name, justify="right")
     for name, share in result.categories.items():
         counts = (share.forgotten, share.wanted, share.synthesised, share.drawn)

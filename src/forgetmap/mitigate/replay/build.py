@@ -1,7 +1,8 @@
-"""A replay set for what was forgotten: made up by the model before, or drawn from a pool.
+"""A replay set for what was lost: made up by the model before, or drawn from a pool.
 
-Never the evaluation items themselves: every example is held against all items of the evaluation,
-not only the forgotten ones, and what meets one of them is refused and told.
+What to replay goes by the old items that were lost, one by one. That others of their category were
+gained changes nothing. Never the evaluation items themselves: every example is held against all
+items of the evaluation, not only the lost ones, and what meets one of them is refused and told.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 import yaml
@@ -27,7 +28,9 @@ from forgetmap.base.words import percent, some
 from forgetmap.evaluate.models import Model, Running, open_model
 from forgetmap.evaluate.store import Store
 from forgetmap.map.items import Filter
+from forgetmap.map.result import FORGETTING_WORDS
 from forgetmap.map.saved import MAP, SavedComparison, open_saved
+from forgetmap.map.trained import SUFFIX
 from forgetmap.mitigate.replay.leaks import EvaluationItem, LeakCheck, plain_words
 from forgetmap.mitigate.replay.pool import Example, Pool, Row, nearest, read_pool
 from forgetmap.mitigate.replay.synthesis import Making, Topic, synthesise
@@ -49,6 +52,7 @@ class Share(Frozen):
     """What a category gets."""
 
     forgotten: int
+    """Old items that were lost."""
     wanted: int
     synthesised: int
     drawn: int
@@ -106,13 +110,21 @@ class ReplaySet(Frozen):
         return self.model_dump_json(indent=2)
 
 
+class _Lost(NamedTuple):
+    """The items of a category that were lost."""
+
+    texts: list[str]
+    drop: float
+    """How much of them: the sum of what each fell by, in shares of its runs."""
+
+
 @dataclass(frozen=True)
 class _Plan:
     """What is wanted."""
 
     comparison: SavedComparison
-    forgotten: Mapping[str, Sequence[str]]
-    """Category -> texts of its forgotten items."""
+    lost: Mapping[str, _Lost]
+    """By category."""
     budget: int
     making: Making
     mixing: list[Mixing]
@@ -120,7 +132,7 @@ class _Plan:
     @cached_property
     def wanted(self) -> dict[str, int]:
         """Category -> examples."""
-        return share_out(self.budget, {name: len(texts) for name, texts in self.forgotten.items()})
+        return share_out(self.budget, {name: lost.drop for name, lost in self.lost.items()})
 
     def missing(self, examples: Sequence[Example]) -> dict[str, int]:
         """Category -> examples that are not there yet."""
@@ -181,10 +193,11 @@ def build_replay(
     strict: bool = False,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> ReplaySet:
-    """Build a replay set for what a map says was forgotten, and write it to a folder.
+    """Build a replay set for what a map says was lost, and write it to a folder.
 
-    Categories get shares of the budget in proportion to their forgotten items. With a model and a
-    pool each gives half, and one makes up for what the other lacks.
+    Categories get shares of the budget in proportion to their lost items, each weighed by how far
+    it fell. New tasks get none. With a model and a pool each gives half, and one makes up for what
+    the other lacks.
 
     Args:
         saved: A comparison that `compare --save` wrote.
@@ -209,7 +222,7 @@ def build_replay(
     if model is None and pool is None:
         raise InputError("give --model to make up examples, --pool to draw them, or both")
     form, mixing, comparison = _form(train, making.chat), _mixing(keep), _open(Path(saved))
-    plan = _Plan(comparison, _forgotten(comparison, categories), budget, making, mixing)
+    plan = _Plan(comparison, _lost(comparison, categories), budget, making, mixing)
     draft = _Draft(LeakCheck(_evaluation_items(comparison, logs)))
     drawn = _drawable(read_pool(pool), plan, draft, strict) if pool else None
     opened = open_model(model, running, chat=making.chat) if isinstance(model, str) else model
@@ -238,7 +251,7 @@ def build_replay(
     return result
 
 
-def share_out(budget: int, counts: Mapping[str, int]) -> dict[str, int]:
+def share_out(budget: int, counts: Mapping[str, float]) -> dict[str, int]:
     """Split a budget in proportion to counts, in whole numbers that add up to it.
 
     Example:
@@ -270,22 +283,41 @@ def _category(comparison: SavedComparison, task: str) -> str:
     return comparison.result.task_categories.get(task, task)
 
 
-def _forgotten(comparison: SavedComparison, chosen: Sequence[str]) -> dict[str, list[str]]:
-    """Category -> texts of its forgotten items, the category with most first."""
-    texts: dict[str, list[str]] = {}
+def _lost(comparison: SavedComparison, chosen: Sequence[str]) -> dict[str, _Lost]:
+    """The lost items by category, the category that lost most first; new tasks are left out."""
+    found: dict[str, _Lost] = {}
+    new = set(comparison.result.settings.new)
     for batch in comparison.store.table(Filter(transition="forgotten")):
-        for row in batch.select(["task", "prompt_before"]).to_pylist():
-            text = row["prompt_before"] or ""
-            texts.setdefault(_category(comparison, row["task"]), []).append(text)
-    if not texts:
-        raise InputError(f"{comparison.name}: no item of the map was forgotten; nothing to replay")
-    texts = dict(sorted(texts.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+        for row in batch.select(["task", "prompt_before", "before", "after"]).to_pylist():
+            if row["task"] not in new:
+                category = _category(comparison, row["task"])
+                texts, drop = found.get(category, _Lost([], 0.0))
+                texts.append(row["prompt_before"] or "")
+                found[category] = _Lost(texts, drop + row["before"] - row["after"])
+    if not found:
+        raise InputError(f"{comparison.name}: no old item of the map was lost; nothing to replay")
+    found = dict(sorted(found.items(), key=lambda pair: (-pair[1].drop, pair[0])))
     for name in chosen:
-        if name not in texts:
+        if name not in found:
             raise InputError(
-                f"--category {name}: no item of it was forgotten; the map's are {some(texts, 20)}"
+                f"--category {name}: no old item of it was lost; the map's are {some(found, 20)}"
             )
-    return {name: held for name, held in texts.items() if name in chosen or not chosen}
+    return {name: lost for name, lost in found.items() if name in chosen or not chosen}
+
+
+def _doubt(plan: _Plan) -> list[str]:
+    """A warning where the map shows no sure loss: then the items may have flipped by noise."""
+    result = plan.comparison.result
+    groups = {**result.tasks, **result.categories}
+    cells = [result.old, *(groups[name] for name in plan.lost if name in groups)]
+    if any(cell.verdict.forgetting == "lost" for cell in cells):
+        return []
+    verdict = result.old.verdict
+    missing = f"; {verdict.would_decide}" if verdict.would_decide else ""
+    return [
+        f"nothing is surely lost in this map (verdict: {FORGETTING_WORDS[verdict.forgetting]}"
+        f"{missing}); these items may have flipped by noise or by guessing"
+    ]
 
 
 def _evaluation_items(
@@ -310,7 +342,7 @@ def _evaluation_items(
             for row in batch.to_pylist():
                 if row["prompt"]:
                     item = row["item_ref"] if row["item"] is None else f"{row['item']:016x}"
-                    missing.discard((row["task"], item))
+                    missing -= {(row["task"], item), (row["task"] + SUFFIX, item)}
                     yield EvaluationItem(row["task"], str(item), row["prompt"])
     if missing:
         raise InputError(
@@ -355,20 +387,19 @@ def _drawable(pool: Pool, plan: _Plan, draft: _Draft, strict: bool) -> _Drawable
             "; take them out, or run without --strict to leave them out"
         )
     draft.dropped["row without a question or an answer"] += pool.unusable
-    order = nearest(kept, plan.forgotten, plan.comparison.result.task_categories)
+    lost = {name: lost.texts for name, lost in plan.lost.items()}
+    order = nearest(kept, lost, plan.comparison.result.task_categories)
     rows = {name: [kept[number] for number in numbers] for name, numbers in order.items()}
     return _Drawable(pool, rows, draft)
 
 
 def _topics(plan: _Plan, draft: _Draft, drawn: _Drawable | None) -> list[Topic]:
+    result = plan.comparison.result
+    old = [task for task in result.tasks if task not in result.settings.new]
     return [
         Topic(
             category=name,
-            tasks=tuple(
-                task
-                for task in plan.comparison.result.tasks
-                if _category(plan.comparison, task) == name
-            ),
+            tasks=tuple(task for task in old if _category(plan.comparison, task) == name),
             shown=tuple(row.asked for row in drawn.shown[name]) if drawn else (),
             wanted=count,
         )
@@ -418,7 +449,8 @@ def _result(plan: _Plan, draft: _Draft, model: Model | None, drawn: _Drawable | 
     made = Counter(one.category for one in draft.examples if one.source == "model")
     there = Counter(one.category for one in draft.examples)
     share, wanted = plan.mixing[0].share, plan.wanted
-    warnings = [*(drawn.pool.warnings if drawn else ()), *(model.warnings if model else ())]
+    told = (drawn.pool.warnings if drawn else [], model.warnings if model else [])
+    warnings = [*_doubt(plan), *told[0], *told[1]]
     if short := {name: there[name] for name in wanted if there[name] < wanted[name]}:
         listed = some(f"{name} {count} of {wanted[name]}" for name, count in short.items())
         warnings.append(f"fewer examples than wanted: {listed}")
@@ -429,7 +461,7 @@ def _result(plan: _Plan, draft: _Draft, model: Model | None, drawn: _Drawable | 
         examples=len(draft.examples),
         categories={
             name: Share(
-                forgotten=len(plan.forgotten[name]),
+                forgotten=len(plan.lost[name].texts),
                 wanted=wanted[name],
                 synthesised=made[name],
                 drawn=there[name] - made[name],
