@@ -347,7 +347,8 @@ def more_items(seen: Evidence) -> Advice | None:
 
 
 def _deciding(cell: Cell) -> str:
-    return f"; {cell.verdict.would_decide}" if cell.verdict.would_decide else ""
+    missing = cell.verdict.would_decide
+    return f". What would decide: {missing}" if missing else ""
 
 
 def noise(seen: Evidence) -> Advice | None:

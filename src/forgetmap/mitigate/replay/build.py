@@ -313,10 +313,10 @@ def _doubt(plan: _Plan) -> list[str]:
     if any(cell.verdict.forgetting == "lost" for cell in cells):
         return []
     verdict = result.old.verdict
-    missing = f"; {verdict.would_decide}" if verdict.would_decide else ""
+    missing = f". What would decide: {verdict.would_decide}" if verdict.would_decide else ""
     return [
-        f"nothing is surely lost in this map (verdict: {FORGETTING_WORDS[verdict.forgetting]}"
-        f"{missing}); these items may have flipped by noise or by guessing"
+        f"nothing is surely lost in this map (verdict: {FORGETTING_WORDS[verdict.forgetting]}); "
+        f"these items may have flipped by noise or by guessing{missing}"
     ]
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from forgetmap.base.words import clean, percent
 from forgetmap.mitigate.merge.sweep import NewSkill, Point, Sweep
-from forgetmap.stats.estimate import BASIS_MEANING, Range, interval, range_words
+from forgetmap.stats.estimate import BASIS_MEANING, interval, range_words
 from forgetmap.views.terminal.console import Row, make_table, say, say_table
-from forgetmap.views.words import points, verdict_mark
+from forgetmap.views.words import ends, points, short_range, verdict_mark
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,9 +66,9 @@ def _row(point: Point, result: Sweep) -> Row:
     mark = "chosen" if point.weight == result.chosen else point.parent or ""
     cells = [
         f"{point.weight:g}{'*' if point.is_pareto else ''} {mark}",
-        _range(point.lost),
-        _range(point.gained) if point.gained else "-",
-        _ends(point.lost_of_after),
+        short_range(point.lost),
+        short_range(point.gained) if point.gained else "-",
+        ends(point.lost_of_after),
         ", ".join(map(verdict_mark, (point.verdict.forgetting, point.verdict.net))),
     ]
     if result.new_tasks:
@@ -78,13 +78,3 @@ def _row(point: Point, result: Sweep) -> Row:
 
 def _skill(new: NewSkill) -> str:
     return f"{points(new.before)} -> {points(new.after)}"
-
-
-def _range(found: Range) -> str:
-    return f"{_ends(found)} ({points(found.low)}, {points(found.high)})"
-
-
-def _ends(found: Range) -> str:
-    """The two ends, or the one number that they are."""
-    low, high = points(found.low_end), points(found.high_end)
-    return high if low == high else f"{low}–{high}"
