@@ -100,7 +100,7 @@ class Sweep(Frozen):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Sweep:
-        """Read a sweep back; a newer contract than known is refused."""
+        """Read the `sweep` part of `merge --json` back; a newer contract than known is refused."""
         return parse_result(cls, "sweep", SWEEP_SCHEMA_VERSION, text, _upgrade)
 
 
@@ -266,9 +266,10 @@ def _new_skill(cell: Cell | None, *, same: bool) -> NewSkill | None:
 def choose(points: Sequence[Point], budget: float) -> Point | None:
     """The point that wins most among those that lose no more than the budget.
 
-    Surely no more, if there are such points: all that can be lost is within the budget, at the high
-    end of its 95 % interval. Else one whose loss is within it at most by its estimate, which is not
-    sure. The model before itself is not an answer. Of equal wins the one that loses less is taken.
+    Points that are surely within it go first: the most that can be lost is, at the high end of its
+    95 % interval. Without such points, those count that are within it by the estimate alone, which
+    is not sure. The model before itself is not an answer. Of equal wins the one that loses less is
+    taken.
     """
     merged = [point for point in points if point.parent != "before"]
     sure = [point for point in merged if point.lost.high <= budget]
