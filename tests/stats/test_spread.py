@@ -27,6 +27,23 @@ def test_nothing_seen_is_not_nothing():
         assert 2.5 / n < float(high) < 3.7 / n
 
 
+@pytest.mark.parametrize("n", [10, 50, 400])
+def test_all_lost_is_not_everything(n):
+    """The same at the other end, and hardly a word from two items."""
+    low, high = spread.limits(spread.spread_of([1.0] * n))
+    assert 1 - 5 / n < float(low) < 1 - 2.5 / n
+    assert high == 1
+    assert spread.limits(spread.spread_of([1.0] * 2))[0] == 0
+
+
+def test_a_total_in_which_nothing_varies_knows_its_units():
+    """Two tasks of 100 items without a loss say what 200 such items say."""
+    parts = spread.Spread(*(np.repeat(column, 2) for column in spread.spread_of([0.0] * 100)))
+    added = spread.total(parts.times(0.5), np.zeros(2, np.intp), 1)
+    whole = spread.high_limit(spread.spread_of([0.0] * 200))
+    assert spread.high_limit(added)[0] == pytest.approx(whole, rel=0.01)
+
+
 def test_for_many_items_the_limits_are_students():
     items = np.random.default_rng(0).normal(0.4, 0.1, 400)
     low, high = spread.limits(spread.spread_of(items))

@@ -6,7 +6,8 @@ distribution with these cumulants: for counts of rare events that is nearly Jeff
 many items it is the normal interval, and in between it follows the skewness.
 
 What was never seen counts too. The upper limit adds part of one unseen unit that lost everything:
-fifty items without a loss do not prove that there is none.
+fifty items without a loss do not prove that there is none. The lower limit adds part of one that
+lost nothing: two items that were both lost do not prove that all are.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Floats = NDArray[np.float64]
 
 LEVEL = 0.95
 UNSEEN = 0.75
-"""Part of an unseen unit in the upper limit. Jeffreys' prior has 1/2, which covers only 90 % where
+"""Part of an unseen unit in a limit. Jeffreys' prior has 1/2, which covers only 90 % where
 two or three losses are expected; Clopper and Pearson's limit has 1, which is wider than need be."""
 
 
@@ -84,16 +85,13 @@ def total(parts: Spread, cell: NDArray[np.intp], cells: int) -> Spread:
     def add(column: Floats) -> Floats:
         return np.bincount(cell, weights=column, minlength=cells).astype(np.float64)
 
-    variance = add(parts.variance)
+    variance, unit = add(parts.variance), add(parts.unit)
     with np.errstate(invalid="ignore", divide="ignore"):
         freedom = variance**2 / add(parts.variance**2 / parts.freedom)
-    return Spread(
-        add(parts.mean),
-        variance,
-        add(parts.third),
-        np.where(np.isfinite(freedom), np.maximum(freedom, 1.0), 1.0),
-        add(parts.unit),
-    )
+        # Where nothing varies, the units that were seen still count.
+        freedom = np.where(variance == 0, 1 / unit - 1, freedom)
+    freedom = np.where(np.isfinite(freedom), np.maximum(freedom, 1.0), 1.0)
+    return Spread(add(parts.mean), variance, add(parts.third), freedom, unit)
 
 
 def plus(*parts: Spread) -> Spread:
@@ -165,17 +163,19 @@ Cumulants = tuple[Floats, Floats, Floats]
 
 
 def _seen(spread: Spread, least: float) -> Cumulants:
-    """Cumulants for the lower limit.
+    """Cumulants for the lower limit: part of a unit that was not seen lies at `least`.
 
     The step by which single events move the mean is third / variance: 1/n for counts. Half a step
-    more is the usual correction for skewness.
+    more is the usual correction for skewness. The unseen unit weighs in by the mean: where losses
+    are rare, units without one were seen.
     """
     reach = np.maximum(spread.mean - least, spread.unit)
     step = np.clip(_ratio(spread.third, spread.variance), 0, reach)
+    unseen = spread.unit / (1 + spread.unit) * np.clip(spread.mean - least, 0, 1) ** 2
     return (
-        spread.mean + step / 2,
-        spread.variance + step**2 / 2,
-        2 * spread.third + step**3,
+        spread.mean + step / 2 - UNSEEN * unseen,
+        spread.variance + step**2 / 2 + UNSEEN * unseen**2,
+        2 * spread.third + step**3 - 2 * UNSEEN * unseen**3,
     )
 
 
