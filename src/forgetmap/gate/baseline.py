@@ -74,11 +74,16 @@ class Entry(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _from_older(cls, content: Any) -> Any:
-        """A line of an older version: its interval is kept."""
+        """A line of an older version, as a range."""
         if not (isinstance(content, dict) and "forgot" in content):
             return content
-        ranges = {"lost": old_range(content["forgot"]), "gained": old_range(content["gained"])}
-        return {**content, **ranges}
+        try:
+            fell, rose = content["forgot"], content["gained"]
+            headline = content.get("headline", "raw")
+            lost, gained = old_range(fell, rose, headline), old_range(rose, fell, headline)
+            return {**content, "lost": lost, "gained": gained}
+        except (KeyError, TypeError) as error:
+            raise ValueError("a damaged line") from error
 
 
 class History(NamedTuple):

@@ -11,7 +11,7 @@ from forgetmap.base.files import write_text
 from forgetmap.base.model import Frozen, parse_result
 from forgetmap.base.version import __version__
 from forgetmap.lineage.lives import Kind
-from forgetmap.map.old_maps import old_range, upgrade
+from forgetmap.map.old_maps import NOTE, upgrade
 from forgetmap.map.result import ForgettingMap
 from forgetmap.stats.estimate import Estimate, Range, range_words
 
@@ -275,37 +275,31 @@ class Lineage(Frozen):
 
 
 def _upgrade(content: dict[str, Any]) -> dict[str, Any]:
-    """Turn the content of a version 1 lineage into that of version 2."""
+    """Turn the content of a version 1 lineage into that of version 2; its maps hold the ranges."""
+    stages = [{**stage, "map": upgrade(stage["map"])} for stage in content["comparisons"]]
+    maps = {(stage["before"], stage["after"]): stage["map"] for stage in stages}
+
+    def worst_stage(worst: dict[str, Any]) -> dict[str, Any]:
+        found = maps[worst["before"], worst["after"]]
+        cell = (found["categories"] or found["tasks"])[worst["group"]]
+        counts = {"flipped": worst["lost"], "flipped_on_path": worst["lost_on_path"]}
+        return {**worst, "lost": cell["lost"], **counts}
+
+    def moment_of(path: list[str], moment: dict[str, Any]) -> dict[str, Any]:
+        cell = maps[path[0], moment["checkpoint"]]["old"]
+        return {**moment, "lost": cell["lost"], "gained": cell["gained"]}
+
     return {
         **content,
         "schema_version": 2,
-        "comparisons": [
-            {**stage, "map": upgrade(stage["map"])} for stage in content["comparisons"]
-        ],
+        "comparisons": stages,
         "worst_stages": {
-            end: [
-                {
-                    **worst,
-                    "lost": old_range(worst["forgetting"]),
-                    "flipped": worst["lost"],
-                    "flipped_on_path": worst["lost_on_path"],
-                }
-                for worst in stages
-            ]
-            for end, stages in content["worst_stages"].items()
+            end: [worst_stage(worst) for worst in found]
+            for end, found in content["worst_stages"].items()
         },
         "runs": [
-            {
-                **run,
-                "moments": [
-                    {
-                        **moment,
-                        "lost": old_range(moment["forgotten"]),
-                        "gained": old_range(moment["gained"]),
-                    }
-                    for moment in run["moments"]
-                ],
-            }
+            {**run, "moments": [moment_of(run["path"], moment) for moment in run["moments"]]}
             for run in content["runs"]
         ],
+        "warnings": [*content.get("warnings", []), NOTE],
     }

@@ -38,18 +38,18 @@ def upgrade(content: dict[str, Any]) -> dict[str, Any]:
 def upgrade_cell(cell: dict[str, Any], margin: float) -> dict[str, Any]:
     """Turn a version 1 cell into one of version 2."""
     fell, rose = cell["forgetting"], cell["backward_transfer"]
-    drop = cell["accuracy_before"] - cell["accuracy_after"]
+    headline = cell.get("headline", "raw")
     paper = None
     if fell.get("paper") and rose.get("paper"):
         paper = {"lost": fell["paper"], "gained": rose["paper"]}
-    lost = _range(fell, drop, cell)
+    lost = _range(fell, rose, headline)
     verdict = "lost" if lost["low"] > margin else "held" if lost["high"] < margin else "undecided"
     net = cell["verdict"]["net"]
     return {
         **{name: value for name, value in cell.items() if name not in _RETIRED},
         "clustered": cell.get("interval") == "cluster bootstrap",
         "lost": lost,
-        "gained": _range(rose, -drop, cell),
+        "gained": _range(rose, fell, headline),
         "raw": {"lost": fell["raw"], "gained": rose["raw"]},
         "paper": paper,
         "verdict": {"net": _NET.get(net, net), "forgetting": verdict, "would_decide": None},
@@ -59,33 +59,38 @@ def upgrade_cell(cell: dict[str, Any], margin: float) -> dict[str, Any]:
 _RETIRED = ("forgetting", "backward_transfer", "headline", "interval", "persistence")
 
 
-def old_range(estimate: dict[str, float]) -> dict[str, Any]:
-    """A number of version 1 whose estimator is not known any more: its interval is what is left."""
-    low, high = max(0.0, estimate["low"]), max(0.0, estimate["high"])
-    value = min(max(0.0, estimate["value"]), high)
-    ends = {"low_end": value, "high_end": high, "low": min(low, value), "high": high}
-    return {**ends, "of_known": None, "basis": "mixed"}
+def old_range(told: dict[str, float], other: dict[str, float], headline: str) -> dict[str, Any]:
+    """What a number of version 1 says of the loss, or of the gain.
 
-
-def _range(old: dict[str, Any], drop: float, cell: dict[str, Any]) -> dict[str, Any]:
-    raw, headline = old["raw"], cell.get("headline", "raw")
-    half = old.get(headline) if headline != "raw" else None
-    low, high = max(0.0, drop), raw["value"]
-    low_limit, high_limit = 0.0, raw["high"]
-    if half:
-        low, low_limit = max(low, half["value"]), max(0.0, half["low"])
-        square = max(2 * half["value"] - drop, 0.0)
-        bound = (drop + math.sqrt(square)) / 2
-        # Flips of the likeliest option are another number than the loss in probability.
-        high = bound if headline == "soft" else min(high, bound)
-        high_limit = max(high_limit, high)
-    high = max(low, high)
-    basis = {"excess": "repeats", "soft": "mixed"}.get(headline, "single_run")
+    The same number in the other direction is less by the drop, E d, whichever estimator it is.
+    Flips are at least the loss; of them only the drop is sure. `excess` and `soft` are at most the
+    loss.
+    """
+    drop, high = told["value"] - other["value"], max(0.0, told["high"])
+    least, most, low = max(0.0, drop), max(0.0, told["value"]), 0.0
+    if headline != "raw":
+        least, low = max(least, told["value"]), max(0.0, told["low"])
+        most = (drop + math.sqrt(max(told["value"] + other["value"], 0.0))) / 2
+    most = max(least, most)
     return {
-        "low_end": low,
-        "high_end": high,
-        "low": min(low_limit, low),
-        "high": max(high_limit, high),
+        "low_end": least,
+        "high_end": most,
+        "low": min(low, least),
+        "high": max(high, most),
         "of_known": None,
-        "basis": basis,
+        "basis": _BASIS.get(headline, "single_run"),
     }
+
+
+_BASIS = {"excess": "repeats", "soft": "mixed"}
+
+
+def _range(old: dict[str, Any], other: dict[str, Any], headline: str) -> dict[str, Any]:
+    flips = old_range(old["raw"], other["raw"], "raw")
+    if headline == "raw" or not (old.get(headline) and other.get(headline)):
+        return flips
+    told = old_range(old[headline], other[headline], headline)
+    high_end = told["high_end"]
+    if headline == "excess":  # flips of the likeliest option do not bound what `soft` measures
+        high_end = max(told["low_end"], min(high_end, flips["high_end"]))
+    return {**told, "high_end": high_end, "high": max(flips["high"], high_end)}
