@@ -63,7 +63,7 @@ def runner(work: Any) -> Any:
 def test_a_broken_limit_fails_the_step(runner: Any) -> None:
     done = runner("limits: [{measure: raw, max: 0.02}]")
     assert done.returncode == 1, done.stderr
-    assert "::error title=forgetmap BLOCK::total: forgetting (raw) 25.0 %25" in done.stdout
+    assert "::error title=forgetmap BLOCK::old: flips 1->0 25.0 %25" in done.stdout
     assert Path("output.txt").read_text() == "verdict=BLOCK\n"
     assert Path("step.md").read_text().startswith("### forgetmap: BLOCK")
     out = Path("forgetmap-gate")

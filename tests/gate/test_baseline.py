@@ -60,7 +60,7 @@ def test_a_baseline_can_stand_where_a_log_does(store: Path) -> None:
     reference = log_or_baseline("baseline:base", store)
     assert isinstance(reference, Samples)
     assert reference.data == content(store)
-    assert compare(reference, "after.jsonl", **FAST).total.forgetting.raw.value == 0.25
+    assert compare(reference, "after.jsonl", **FAST).total.raw.lost.value == 0.25
     assert log_or_baseline("before.jsonl", store) == "before.jsonl"
     with pytest.raises(InputError, match="no baseline is called gone; there are base"):
         log_or_baseline("baseline:gone", store)
@@ -162,7 +162,7 @@ def test_history_survives_a_cut_off_line(store: Path) -> None:
     history = read_history("base", store)
     assert [entry.verdict for entry in history.entries] == [None, "BLOCK"]
     assert history.damaged == 1
-    assert history.entries[0].forgot == result.total.forgot
+    assert history.entries[0].lost == result.old.lost
     assert read_history("other", store).entries == []
 
 

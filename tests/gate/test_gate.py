@@ -16,16 +16,17 @@ from scipy import optimize, stats
 from typer.testing import CliRunner
 
 from forgetmap.api import compare
-from forgetmap.base.errors import InputError
+from forgetmap.base.errors import InputError, WithheldError
 from forgetmap.cli import gate as gate_cli
 from forgetmap.cli.baseline import baseline
 from forgetmap.gate import evidence as gate_evidence
 from forgetmap.gate import output as gate_output
-from forgetmap.gate.judgement import judge, split_gates
+from forgetmap.gate.judgement import check_gate, judge, split_gates
 from forgetmap.gate.policy import Policy, write_policy
 from forgetmap.map.result import ForgettingMap
 from forgetmap.samples.comparability import Confound
 from forgetmap.stats.estimate import Estimate
+from logs import items, write_jsonl
 from places import ROOT
 from small_logs import samples
 
@@ -70,8 +71,11 @@ def run(*arguments: Any) -> Any:
         ([{"measure": "raw", "max": 0.15, "undecided": "pass"}], "PASS", 0),
         ([{"measure": "raw", "max": 0.15, "undecided": "block"}], "BLOCK", 1),
         ([{"measure": "raw", "max": 0.15, "undecided": "withhold"}], "WITHHELD", 3),
-        ([{"measure": "excess", "max": 0.5}], "WITHHELD", 3),
-        ([{"measure": "excess", "max": 0.5, "missing": "pass"}], "PASS", 0),
+        ([{"where": "new", "max": 0.5}], "WITHHELD", 3),
+        ([{"where": "new", "max": 0.5, "missing": "pass"}], "PASS", 0),
+        ([{"max": 0.5}], "PASS", 0),
+        ([{"max": 0.01}], "BLOCK", 1),
+        ([{"max": 0.15}], "WARN", 0),
         ([{"where": "task:other", "max": 0.5}], "WITHHELD", 3),
         ([{"where": "category:*", "max": 0.5}], "WITHHELD", 3),
         ([{"where": "task:good", "measure": "raw", "max": 0.1}], "PASS", 0),
@@ -80,7 +84,7 @@ def run(*arguments: Any) -> Any:
         ([{"measure": "drop", "max": 0.02}], "BLOCK", 1),
         ([{"measure": "drop", "max": 0.5}], "PASS", 0),
         ([{"measure": "cause:refused", "max": 0.5}], "WITHHELD", 3),
-        ([{"measure": "excess", "max": 0.5}, {"measure": "raw", "max": 0.01}], "BLOCK", 1),
+        ([{"where": "new", "max": 0.5}, {"measure": "raw", "max": 0.01}], "BLOCK", 1),
     ],
 )
 def test_verdicts(
@@ -147,7 +151,7 @@ def test_without_correction_the_interval_decides(made: ForgettingMap) -> None:
 
 def test_the_mean_over_categories_is_no_count(made: ForgettingMap) -> None:
     rules = policy({"where": "macro", "measure": "raw", "max": 0.1})
-    expected = gate_evidence.p_from_interval(made.macro.forgetting.raw, 0.1)
+    expected = gate_evidence.p_from_interval(made.macro.raw.lost, 0.1)
     assert judge(made, rules).findings[0].p_value == pytest.approx(expected)
 
 
@@ -190,7 +194,7 @@ def test_limits_on_a_cause() -> None:
     judgement = judge(result, rules)
     assert [found.state for found in judgement.findings] == ["broken", "held"]
     silent = result.total.model_copy(update={"causes": {"unknown": 20}})
-    unsure = judge(result.model_copy(update={"total": silent}), rules)
+    unsure = judge(result.model_copy(update={"old": silent}), rules)
     assert [found.state for found in unsure.findings] == ["undecided", "undecided"]
 
 
@@ -215,7 +219,61 @@ def test_what_cannot_be_compared_is_withheld(
     judgement = judge(result, policy({"measure": "raw", "max": 0}, require=require))
     assert judgement.verdict == "WITHHELD"  # although a limit is broken
     assert any(told in text for text in judgement.obstacles)
-    assert judge(result, policy({"measure": "raw", "max": 0})).verdict == "BLOCK"
+    loose = policy({"measure": "raw", "max": 0}, require={"coverage": 0.5})
+    assert judge(result, loose).verdict == "BLOCK"
+
+
+def test_a_tenth_of_the_items_proves_nothing(made: ForgettingMap, work: Any) -> None:
+    """The usual policy and the plain limit are withheld, whichever side lacks the items."""
+    for side in ("before", "after"):
+        thin = made.coverage.model_copy(update={f"items_{side}": 2000})
+        result = made.model_copy(update={"coverage": thin})
+        judgement = judge(result, policy({"max": 1.0}))
+        assert (judgement.verdict, judgement.exit_code) == ("WITHHELD", 3)
+        assert f"only 10.0 % of the items {side}" in judgement.obstacles[0]
+        with pytest.raises(WithheldError, match=rf"only 10\.0 % of the items {side}"):
+            check_gate(result, ["max-forgetting=1"])
+    write_jsonl(work / "before.jsonl", items([1] * 400))
+    write_jsonl(work / "after.jsonl", items([1] * 40))
+    told = work.run("compare", "before.jsonl", "after.jsonl", "--gate", "max-forgetting=0.5")
+    assert told.exit_code == 3
+    assert "only 10.0 % of the items before" in told.stderr
+
+
+def test_a_limit_of_nothing_passes_on_identical_logs(work: Any) -> None:
+    for name in ("one", "other"):
+        write_jsonl(work / f"{name}.jsonl", items([1, 0] * 30))
+    for pair in (("one.jsonl", "one.jsonl"), ("one.jsonl", "other.jsonl")):
+        done = work.run("compare", *pair, "--gate", "max-forgetting=0", "--gate", "max-drop=0")
+        assert done.exit_code == 0, done.output
+    log = samples({"t": [1.0, 0.0] * 30})
+    nothing = [{"max": 0}, {"max_relative": 0}, {"where": "task:*", "max": 0}]
+    assert judge(compare(log, log, **FAST), policy(*nothing)).verdict == "PASS"
+
+
+def test_a_limit_on_every_task_is_for_the_old_ones() -> None:
+    before = samples({"old": [1] * 100, "taught": [1] * 100})
+    after = samples({"old": [1] * 100, "taught": [0] * 100})
+    result = compare(before, after, new=["taught"], deterministic=True, **FAST)
+    rules = policy({"where": "task:*", "max": 0.1}, {"max": 0.1})
+    judgement = judge(result, rules)
+    assert [found.where for found in judgement.findings] == ["task:old", "old"]
+    assert judgement.verdict == "PASS"
+    for named in ("task:taught", "new", "total"):
+        assert judge(result, policy({"where": named, "max": 0.1})).verdict == "BLOCK"
+    assert check_gate(result, ["max-forgetting=0.1"])[0].holds
+
+
+def test_only_what_is_surely_lost_breaks_a_limit() -> None:
+    """Single runs: 25 flips either way may be noise, so a limit below them is open."""
+    before = samples({"t": [1] * 25 + [0] * 25 + [1] * 50})
+    after = samples({"t": [0] * 25 + [1] * 25 + [1] * 50})
+    rules = policy({"max": 0.1})
+    (found,) = judge(compare(before, after, **FAST), rules).findings
+    assert found.state == "undecided"
+    assert "surely lost 0.0 %" in found.reason
+    (found,) = judge(compare(before, after, deterministic=True, **FAST), rules).findings
+    assert found.state == "broken"
 
 
 def test_too_few_items_are_withheld(made: ForgettingMap) -> None:
@@ -242,6 +300,9 @@ def load(folder: Path, text: str) -> Policy:
         ("limits: [{max: 0.1}]\nrequire:\n  itms: 3", 3, "'itms'; did you mean 'items'?"),
         ("limits:\n  - measure: forgeting\n    max: 0.1", 2, "did you mean 'forgetting'?"),
         ("limits:\n  - measure: cause:refusd\n    max: 0.1", 2, "did you mean 'cause:refused'?"),
+        ("limits:\n  - max: 0.1\n    measure: excess", 3, "'excess' is retired, since gains hid"),
+        ("limits:\n  - measure: soft\n    max: 0.1", 2, "'soft' is retired, since gains hid"),
+        ("limits:\n  - measure: latent\n    max: 0.1", 2, "'latent' is retired"),
         ("limits:\n  - where: totl\n    max: 0.1", 2, "did you mean 'total'?"),
         ("limits:\n  - where: 'task:'\n    max: 0.1", 2, "is no place"),
         ("limits:\n  - where: total", 2, "needs max or max_relative"),
@@ -297,7 +358,7 @@ def test_limits_and_policy_files_are_told_apart(tmp_path: Path) -> None:
 def test_a_written_policy_lets_its_own_map_pass(made: ForgettingMap, tmp_path: Path) -> None:
     own = load(tmp_path, write_policy(made))
     assert judge(made, own).verdict == "PASS"
-    assert [limit.where for limit in own.limits] == ["total", "total", "task:*", "task:bad"]
+    assert [limit.where for limit in own.limits] == ["old", "old", "task:*", "task:bad"]
 
 
 def test_a_written_policy_quotes_what_it_names(hostile: ForgettingMap, tmp_path: Path) -> None:
@@ -366,8 +427,12 @@ def test_the_command(made: ForgettingMap, work: Path, monkeypatch: pytest.Monkey
     assert ElementTree.parse("g.xml").getroot().get("failures") == "1"
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     assert "::error title=forgetmap BLOCK::" in run("gate", "map.json").output
-    Path("gate.yaml").write_text("limits: [{measure: excess, max: 0.01}]")
+    Path("gate.yaml").write_text("limits: [{where: new, max: 0.01}]")
     assert run("gate", "check", "map.json").exit_code == 3
+    Path("gate.yaml").write_text("limits: [{measure: excess, max: 0.01}]")
+    done = run("gate", "check", "map.json")
+    assert done.exit_code == 2
+    assert "gate.yaml:1: limits.0.measure: 'excess' is retired" in done.output
     Path("gate.yaml").write_text("limit: 1")
     done = run("gate", "map.json")
     assert done.exit_code == 2
@@ -401,7 +466,7 @@ def test_the_plugin_in_a_suite(pytester: pytest.Pytester, monkeypatch: pytest.Mo
     )
     done = pytester.runpytest_subprocess("-p", "forgetmap.pytest_plugin", "-p", "no:cacheprovider")
     done.assert_outcomes(passed=1, failed=1)
-    done.stdout.fnmatch_lines(["*AssertionError: BLOCK: total: forgetting (raw)*broken*"])
+    done.stdout.fnmatch_lines(["*AssertionError: BLOCK: old: flips 1->0 10.1 %*broken*"])
 
 
 def test_the_plugin_loads_nothing_heavy() -> None:

@@ -366,7 +366,12 @@ def test_the_command(
     assert run().exit_code == 3
     done = run("--drift", "map.json")
     assert done.exit_code == 2
-    assert "map.json: not a forgetmap drift" in done.output
+    assert "map.json: the drift has schema version 2" in done.output
+    drift = json.loads(Path("drift.json").read_text())
+    Path("other.json").write_text(json.dumps(drift | {"metrics": 1}))
+    done = run("--drift", "other.json")
+    assert done.exit_code == 2
+    assert "other.json: not a forgetmap drift" in done.output
     assert run("--drift", "gone.json").exit_code == 2
     Path("gate.yaml").write_text("limits: [{max: 0.5}]")
     done = run("--drift", "drift.json")

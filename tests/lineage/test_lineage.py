@@ -126,10 +126,12 @@ def test_what_a_merge_took_from_whom(found: Lineage) -> None:
 def test_where_each_group_lost_most(found: Lineage) -> None:
     stages = {stage.group: stage for stage in found.worst_stages["merged"]}
     recovered = stages["recovered"]
-    assert (recovered.before, recovered.after, recovered.lost) == ("base", "sft", 2)
-    assert recovered.lost_on_path == 2
-    assert stages["oscillating"].lost_on_path == 3
-    assert stages["lost"].lost == 1
+    assert (recovered.before, recovered.after, recovered.flipped) == ("base", "sft", 2)
+    assert recovered.flipped_on_path == 2
+    assert recovered.lost.low_end == recovered.lost.high_end == 1
+    assert stages["oscillating"].flipped_on_path == 3
+    assert stages["lost"].flipped == 1
+    assert not recovered.clear  # two items tell nothing
 
 
 def test_the_dose_curve_counts_what_the_origin_knew(found: Lineage) -> None:
@@ -239,10 +241,11 @@ def test_messy_logs_give_the_same_maps(tmp_path: Path, features: dict[str, bool]
             *((comparison.map.tasks[task], alone.tasks[task]) for task in alone.tasks),
         ]:
             assert mine.counts == theirs.counts
-            assert mine.headline == theirs.headline
-            assert mine.interval == theirs.interval
-            assert mine.forgot.value == pytest.approx(theirs.forgot.value, abs=1e-12)
-            assert mine.forgot.low == pytest.approx(theirs.forgot.low, abs=1e-9)
+            assert mine.clustered == theirs.clustered
+            for ours, alone_ours in ((mine.lost, theirs.lost), (mine.gained, theirs.gained)):
+                assert ours.basis == alone_ours.basis
+                for name in ("low_end", "high_end", "low", "high"):
+                    assert getattr(ours, name) == pytest.approx(getattr(alone_ours, name), abs=1e-9)
 
 
 # --- rules ----------------------------------------------------------------------------------------
@@ -455,9 +458,9 @@ def test_the_tables_hold_every_item_and_every_flip(tmp_path: Path) -> None:
             assert len(lost) == comparison.map.total.counts.n10
     with (tmp_path / "tables" / "cells.csv").open(newline="") as file:
         cells = list(csv.DictReader(file))
-    totals = [row for row in cells if row["level"] == "total"]
+    totals = [row for row in cells if (row["level"], row["name"]) == ("total", "all items")]
     assert len(totals) == len(found.comparisons)
-    assert float(totals[0]["forgot"]) == found.comparisons[0].map.total.forgot.value
+    assert float(totals[0]["lost_high_end"]) == found.comparisons[0].map.total.lost.high_end
 
 
 def test_the_benchmark_runs() -> None:

@@ -294,7 +294,7 @@ def test_repeats_weigh_a_cause_as_they_weigh_forgetting() -> None:
     after = samples({"t": [[0, 0], [0, 0], [1, 1]]}, answer="y")
     cell = compare(before, after, causes=True, draws=200).total
     assert cell.causes == {"noise": 1, "wrong": 1}
-    assert cell.forgetting.raw.value == pytest.approx(0.5)
+    assert cell.raw.lost.value == pytest.approx(0.5)
     assert cell.without is not None
     assert cell.without["wrong"].value == pytest.approx(0.5 - 1 / 3)
     assert cell.without["noise"].value == pytest.approx(0.5 - 1 / 6)

@@ -81,9 +81,15 @@ def test_the_same_model_resampled_has_lost_nothing():
 def test_swapping_the_sides_swaps_lost_and_gained():
     before, after = samples(repeated(1)), samples(repeated(2, shift=0.2))
     one, other = compare(before, after, **FAST).total, compare(after, before, **FAST).total
-    assert one.lost == other.gained
-    assert one.gained == other.lost
-    assert one.raw.lost == other.raw.gained
+    for mine, theirs in ((one.lost, other.gained), (one.gained, other.lost)):
+        ends = ("low_end", "high_end", "low", "high")
+        assert [getattr(mine, name) for name in ends] == pytest.approx(
+            [getattr(theirs, name) for name in ends]
+        )
+        assert mine.of_known.value == pytest.approx(theirs.of_known.value)
+        assert mine.basis == theirs.basis
+    assert one.raw.lost.value == pytest.approx(other.raw.gained.value)
+    assert one.raw.lost.high == pytest.approx(other.raw.gained.high)
     assert one.p_value == pytest.approx(other.p_value)
     assert one.change.value == pytest.approx(-other.change.value)
     assert one.noise_floor == pytest.approx(other.noise_floor)
