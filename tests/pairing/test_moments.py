@@ -160,7 +160,6 @@ def test_by_hand():
     assert found[Moment.FIRM_GAINED_3] == pytest.approx(-(churn**3))
 
 
-
 def test_items_with_a_probability_on_one_side_only_do_not_count():
     rng = random.Random(0)
     whole = [[(0.5, None, None)], [(0.75, None, None)]]

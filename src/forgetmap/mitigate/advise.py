@@ -480,7 +480,7 @@ def merge(seen: Evidence) -> Advice | None:
         what_to_do="forgetmap merge BEFORE AFTER --method linear --sweep 0:1:0.1 --suite SUITE",
         expected="some weights between the two may keep most of the gain and lose less; the sweep "
         "shows it, or shows that none does. In our study (two small models) the half of each lost "
-        "a quarter less and kept the new task; after a low rate up to half less, at a price where "
+        "three tenths less and kept the new task; after a low rate up to half less, at a price where "
         "the new task was not yet learned",
         rests_on="no training is needed; whether it helps is measured, not known beforehand",
     )
@@ -501,8 +501,8 @@ def anchor(seen: Evidence) -> Advice | None:
         "when to stop",
         expected="less lost and usually slower learning; compare both maps. In our study "
         "(two small models) an anchor on questions like the old ones lost less than half, one on "
-        "text of the model's own a quarter to two fifths less, both with the new task learned; a "
-        "tenth of the rate lost a third to half less, and one of the two learned less; both "
+        "text of the model's own a third to nearly half less, both with the new task learned; a "
+        "tenth of the rate lost a third to over half less, and one of the two learned less; both "
         "together, on questions, three quarters to nine tenths less",
         rests_on=THEORY + "fitting new data alone pushes the old behaviour out in the long run; a "
         "reference that keeps old mass does not",

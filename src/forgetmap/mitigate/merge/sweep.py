@@ -24,7 +24,6 @@ from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
 from forgetmap.evaluate.run import Progress, evaluate, load_suite
 from forgetmap.map.comparison import compare_logs
-from forgetmap.map.old_maps import old_range
 from forgetmap.map.result import Cell, ForgettingMap, Verdict
 from forgetmap.map.task_maps import TaskMap
 from forgetmap.mitigate.merge.adapters import is_adapter
@@ -321,11 +320,12 @@ def _upgrade_point(point: dict[str, Any], flips: bool) -> dict[str, Any]:
 
 def _old_loss(estimate: dict[str, float], flips: bool) -> dict[str, Any]:
     """Flips are the most that can be lost, noise and all; the other estimators the least."""
-    found = old_range(estimate)
-    if not flips:
-        return found
-    most = {"low_end": 0.0, "high_end": found["low_end"], "low": 0.0, "high": found["high"]}
-    return {**found, **most, "basis": "single_run"}
+    value, low, high = (max(0.0, estimate[name]) for name in ("value", "low", "high"))
+    if flips:
+        ends = {"low_end": 0.0, "high_end": value, "low": 0.0, "high": high, "basis": "single_run"}
+    else:
+        ends = {"low_end": value, "high_end": high, "low": low, "high": high, "basis": "mixed"}
+    return {**ends, "of_known": None}
 
 
 def _old_verdict(verdict: dict[str, str], flips: bool) -> dict[str, str]:
