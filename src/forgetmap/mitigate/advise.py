@@ -480,7 +480,7 @@ def merge(seen: Evidence) -> Advice | None:
         what_to_do="forgetmap merge BEFORE AFTER --method linear --sweep 0:1:0.1 --suite SUITE",
         expected="some weights between the two may keep most of the gain and lose less; the sweep "
         "shows it, or shows that none does. In our study (two small models) the half of each lost "
-        "three tenths less and kept the new task; after a low rate up to half less, at a price where "
+        "three tenths less and kept the new task; after a low rate up to half less, at a price if "
         "the new task was not yet learned",
         rests_on="no training is needed; whether it helps is measured, not known beforehand",
     )
