@@ -176,7 +176,7 @@ class CellTable:
             gained=self._range(told.gained, place, tasks),
             raw=told.raw(place),
             paper=told.paper(place),
-            like_these=self._like_these(tasks),
+            like_these=self._like_these(tasks, told, place),
             noise_floor=_or_none(told.estimates.noise[place]),
             k=_options(rows),
             p_value=p_value,
@@ -200,20 +200,27 @@ class CellTable:
         value, low, high = (min(number / known, 1.0) for number in (whole.value, low, high))
         return whole.model_copy(update={"of_known": Estimate(value=value, low=low, high=high)})
 
-    def _like_these(self, tasks: Codes) -> Both | None:
-        """The same if the tasks are a sample: whole tasks are the units."""
+    def _like_these(self, tasks: Codes, told: _Told, place: int) -> Both | None:
+        """The same if the tasks are a sample: whole tasks are the units.
+
+        With few tasks their spread can come out small by chance. To say of tasks like these more
+        than of these tasks would be wrong, so their interval holds the other.
+        """
         if len(tasks) < 2 or self.plan.same:
             return None
         n = self.table.n[tasks]
         both = []
-        for ends in (self._alone.lost, self._alone.gained):
+        for ends, these in ((self._alone.lost, told.lost), (self._alone.gained, told.gained)):
             low, high = by_task(ends.low_end[tasks], n), by_task(ends.high_end[tasks], n)
             both.append(
                 Estimate(
                     value=float((high if self.table.exact[tasks].all() else low).mean[0]),
-                    low=float(low_limit(low)[0]),
+                    low=min(float(low_limit(low)[0]), float(these.low[place])),
                     # A task not seen may have lost as much as the worst one seen.
-                    high=float(high_limit(high, most=float(ends.high_end[tasks].max()))[0]),
+                    high=max(
+                        float(high_limit(high, most=float(ends.high_end[tasks].max()))[0]),
+                        float(these.high[place]),
+                    ),
                 )
             )
         return Both(lost=both[0], gained=both[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from forgetmap.base.words import clean, percent
@@ -174,8 +173,7 @@ _NET: dict[Net, str] = {
 
 def would_decide(cell: Cell) -> str | None:
     """What would decide an open verdict, as words that stand alone."""
-    missing = cell.verdict.would_decide
-    return missing and re.sub(r"\bwould\b(?! decide)", "would decide", missing, count=1)
+    return cell.verdict.would_decide
 
 
 def basis(result: ForgettingMap) -> str:

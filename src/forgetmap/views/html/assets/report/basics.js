@@ -46,7 +46,7 @@ const hinges = (cell) =>
 
 const verdictWord = (cell, kind) => facts.verdicts[kind][cell.verdict[kind]];
 const wouldDecide = ({ verdict }) =>
-  verdict.would_decide?.replace(/\bwould\b(?! decide)/, "would decide") ?? "";
+  verdict.would_decide ?? "";
 
 const GOOD = new Set(["held", "better", "equal"]);
 const BAD = new Set(["lost", "worse"]);
