@@ -54,7 +54,7 @@ def assert_keeps(
         >>> assert_keeps(forgetmap.demo(), {"limits": [{"measure": "drop", "max": 0.02}]})
         >>> assert_keeps(forgetmap.demo(), {"limits": [{"measure": "raw", "max": 0.05}]})
         Traceback (most recent call last):
-        AssertionError: BLOCK: total: forgetting (raw) 10.0 % (9.1 to 11.0 %), limit 5.0 %: broken
+        AssertionError: BLOCK: old: flips 1->0 12.4 % (11.4 to 13.6 %), limit 5.0 %: broken
     """
     __tracebackhide__ = True
     from forgetmap.base.words import clean
