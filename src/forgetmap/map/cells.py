@@ -166,9 +166,7 @@ class CellTable:
             n=round(n),
             repeats_before=int(rows.runs_before.max()),
             repeats_after=int(rows.runs_after.max()),
-            counts=Counts(
-                n00=n * (1 - before - rose), n01=n * rose, n10=n * fell, n11=n * (before - fell)
-            ),
+            counts=_counts(n, before, fell, rose),
             accuracy_before=before,
             accuracy_after=after,
             change=told.change(place),
@@ -324,6 +322,12 @@ def _both(sides: Sequence[Sequence[Floats]], place: int) -> Both:
         for value, low, high in ([float(column[place]) for column in side] for side in sides)
     )
     return Both(lost=lost, gained=gained)
+
+
+def _counts(n: float, before: float, fell: float, rose: float) -> Counts:
+    """Items by outcome, rounded where only the digits of the computer differ."""
+    shares = {"n00": 1 - before - rose, "n01": rose, "n10": fell, "n11": before - fell}
+    return Counts(**{name: round(n * share, 9) for name, share in shares.items()})
 
 
 def _by_group(groups: Codes, cells: int) -> list[Codes]:
