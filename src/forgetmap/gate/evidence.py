@@ -16,6 +16,9 @@ from forgetmap.map.result import Cell, ForgettingMap
 from forgetmap.stats.estimate import Estimate, Range, share
 
 _SPREAD = float(special.ndtri(0.975))
+_CHOSEN = 1.25
+"""By how much to stretch the interval of a loss that the data chose, simulated on unchanged models
+(benchmarks/gate_rates.md)."""
 
 
 class Measurement(NamedTuple):
@@ -99,10 +102,21 @@ def _of_cell(cell: Cell, limit: Limit, bound: float, pooled: bool) -> Measuremen
 
 
 def _of_loss(lost: Range, bound: float) -> Measurement:
-    """Only what is surely lost can break a limit; to keep it, all that can be lost must."""
+    """Only what is surely lost can break a limit; to keep it, all that can be lost must.
+
+    A lower limit of zero was cut off there: how far below it reached is not known, so the wider
+    half of the interval counts. Otherwise a limit of zero would stop most unchanged models.
+    From runs, what is sure was chosen by the data, so its tail is longer than the normal one.
+    """
     sure = Estimate(value=lost.low_end, low=lost.low, high=lost.high)
+    if lost.low <= 0:
+        sure = _even(sure)
+    if lost.basis in ("repeats", "mixed"):
+        reach = _CHOSEN * (sure.value - sure.low)
+        sure = sure.model_copy(update={"low": sure.value - reach})
+    p_value = p_from_interval(sure, bound)
     name = "lost" if lost.exact else "surely lost"
-    return Measurement(lost.estimate, p_from_interval(sure, bound), name, least=lost.low_end)
+    return Measurement(lost.estimate, p_value, name, least=lost.low_end)
 
 
 def _turned(estimate: Estimate) -> Estimate:

@@ -120,7 +120,8 @@ class CellTable:
         names = sorted(set(self.categories.values()))
         places = {task: names.index(category) for task, category in self.categories.items()}
         groups = groups_of(places, self.table.names) if names else np.arange(len(self.names))
-        mean = self._estimate(groups, len(names) or len(self.names)).mean()
+        cells = len(names) or len(self.names)
+        mean = self.table.estimate(groups, cells, for_mean=True).mean()
         everything = np.where(groups >= 0, 0, -1)
         [(tasks, rows)] = self._members(everything, 1)
         spread = math.sqrt(float(mean.change.variance[0]))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from forgetmap.stats import lost as loss
 from forgetmap.stats.estimate import Basis
@@ -25,9 +26,13 @@ Codes = NDArray[np.intp]
 
 _REPEATED = 0.9
 """Share of a task's items that must have repeats on both sides for its noise to be known."""
-_BEYOND, _FAR_BEYOND = 2.0, 3.0
-"""Deviations by which a drop of accuracy must exceed zero to be a bound, and by which the loss of
-one task must, to count in a total by itself: among many tasks some exceed two by chance."""
+_BEYOND = 2.0
+"""Deviations by which a drop of accuracy must exceed zero to be a bound."""
+_FAR_BEYOND, _BY_CHANCE = 3.0, 0.005
+"""Deviations by which the loss of one task must exceed zero to count in a total by itself, and the
+chance that any task of an unchanged model does: among many tasks some exceed three by chance."""
+_CHOSEN = 1.25
+"""How much farther a loss must exceed zero whose patterns the data chose: its tail is longer."""
 
 
 class Floors(NamedTuple):
@@ -181,9 +186,13 @@ class TaskEstimates:
 
     # --- groups of tasks -----------------------------------------------------------------------
 
-    def estimate(self, cell: Codes, cells: int) -> Estimates:
-        """Add the tasks up; `cell` is the group of each task, -1 for tasks left out."""
-        grouping = _Grouping(self, cell, cells)
+    def estimate(self, cell: Codes, cells: int, *, for_mean: bool = False) -> Estimates:
+        """Add the tasks up; `cell` is the group of each task, -1 for tasks left out.
+
+        For a mean over the groups, the patterns that are surely lost are chosen over all groups at
+        once: groups that choose their own each choose a little too well, and a mean adds that up.
+        """
+        grouping = _Grouping(self, cell, cells, for_mean)
         changes = self.units.of_values(self.q - self.p)
         return Estimates(
             n=grouping.n,
@@ -207,8 +216,11 @@ class TaskEstimates:
 class _Grouping:
     """Tasks by group, and the sums over each group."""
 
-    def __init__(self, table: TaskEstimates, cell: Codes, cells: int) -> None:
+    def __init__(
+        self, table: TaskEstimates, cell: Codes, cells: int, for_mean: bool = False
+    ) -> None:
         self.table = table
+        self.for_mean = for_mean
         self.inside = cell >= 0
         self.cell, self.cells = np.where(self.inside, cell, 0), cells
         self.n = self._sum(table.n)
@@ -296,18 +308,18 @@ class _Grouping:
         exact = table.exact
         firm = self._spread(self._firm(way))
         drop = self._spread(self._drop(way))
-        pooled = self._spread(self._sure(way, self.row_cell, self.cells))
+        choice = np.zeros_like(self.row_cell) if self.for_mean else self.row_cell
+        pooled = self._spread(self._sure(way, choice, 1 if self.for_mean else self.cells))
         alone = self._spread(self._sure(way, table.task, len(table.names)))
         beyond = self._beyond_noise(direction)
         first = self._total(_choose(exact, firm, pooled))
         second = self._total(
             _choose(exact, firm, _choose(np.isfinite(beyond.mean), beyond, pooled))
         )
-        parts = _choose(
-            exact,
-            _larger(_sound(firm, _FAR_BEYOND), _sound(drop, _FAR_BEYOND)),
-            _larger(alone, _sound(beyond, _FAR_BEYOND)),
-        )
+        far = max(_FAR_BEYOND, float(special.ndtri(1 - _BY_CHANCE / len(table.names))))
+        firm_alone, fell, noisy = (_sound(spread, far) for spread in (firm, drop, beyond))
+        chosen = _sound(alone, _CHOSEN * far)
+        parts = _choose(exact, _larger(firm_alone, fell), _larger(chosen, noisy))
         bounds = [first, second, self._total(parts)]
         bounds.append(self._fallen(drop))
         return Ends(tuple(bounds), self._most(way, direction, exact))
@@ -363,8 +375,10 @@ class _Grouping:
         values = np.zeros(len(table.task))
         counted = ~table.exact[table.task]
         counted &= self.inside[table.task]
-        shapes = np.stack(way.runs, axis=1)[counted].astype(int)
-        for before, after in np.unique(shapes, axis=0).tolist():
+        before_runs, after_runs = (side[counted].astype(np.intp) for side in way.runs)
+        span = int(after_runs.max(initial=0)) + 1
+        for shape in np.unique(before_runs * span + after_runs).tolist():
+            before, after = divmod(shape, span)
             rows = np.flatnonzero(counted & (way.runs[0] == before) & (way.runs[1] == after))
             outcome = (way.right[0][rows] * (after + 1) + way.right[1][rows]).astype(np.intp)
             counts = np.zeros((cells, (before + 1) * (after + 1)))

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-_BEYOND, _FAR_BEYOND = 2.0, 3.0
+_BEYOND, _FAR_BEYOND = 2.6, 3.0
 """Deviations by which a set of patterns, and a single one, must exceed what noise would give."""
 _PART_OF_AN_ITEM = 0.75
 """And by how many items more: a few items are too few for deviations to mean much."""
