@@ -64,12 +64,12 @@ def plan(
         if log is not None:
             model, known_items, known_repeats, found = model_of_log(read(log).only(None))
             evidence = evidence or (found if repeats is None else None)
-        size = items or known_items
+        size = known_items if items is None else items
         if size is None:
             raise InputError("give --items N, or a log of the model before")
         result = run(
             items=size,
-            repeats=repeats or known_repeats,
+            repeats=known_repeats if repeats is None else repeats,
             loss=loss,
             evidence=evidence,
             model=model,

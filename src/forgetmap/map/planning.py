@@ -63,7 +63,8 @@ class PowerPlan(Frozen):
     """Pairs a design; a share has a standard error of at most 0.5 / sqrt of it."""
     asked: Design
     smallest_seen: float | None
-    """The smallest loss that the design sees four times out of five; None: not even a fifth."""
+    """The smallest loss that the design sees four times out of five; None: not even a fifth, or
+    all that the model can lose."""
     others: list[Design]
 
 
@@ -174,9 +175,9 @@ def plan(
         >>> result.asked.seen > 0.9, result.asked.answers
         (True, 1000)
     """
-    _check(items, repeats, loss, margin)
     before = model or usual_model()
     rose = loss if gain is None else gain
+    _check(items, repeats, loss, margin, rose, seed)
     kind: Evidence = evidence or ("repeats" if repeats > 1 else "one run")
 
     def design(items: int, repeats: int, kind: Evidence, fell: float) -> Design:
@@ -209,12 +210,14 @@ def plan(
         spread=before.words,
         simulated=_runs(items),
         asked=design(*asked, loss),
-        smallest_seen=_smallest(lambda fell: design(*asked, fell).seen),
+        smallest_seen=_smallest(
+            lambda fell: design(*asked, fell).seen, min(0.2, _most_lost(before.accuracy, rose))
+        ),
         others=[design(*other, loss) for other in dict.fromkeys(others) if other != asked],
     )
 
 
-def _check(items: int, repeats: int, loss: float, margin: float) -> None:
+def _check(items: int, repeats: int, loss: float, margin: float, gain: float, seed: int) -> None:
     if not 2 <= items <= 1_000_000:
         raise InputError(f"--items {items}: must be between 2 and 1,000,000")
     if not 1 <= repeats <= 20:
@@ -223,6 +226,10 @@ def _check(items: int, repeats: int, loss: float, margin: float) -> None:
         raise InputError(f"--loss {loss}: must be a fraction between 0 and 1, such as 0.02")
     if not 0 <= margin < loss:
         raise InputError(f"--margin {margin}: must be smaller than the loss, {loss}")
+    if not 0 <= gain < 1:
+        raise InputError(f"--gain {gain}: must be a fraction between 0 and 1, such as 0.02")
+    if seed < 0:
+        raise InputError(f"--seed {seed}: must not be negative")
 
 
 def _sizes(items: int) -> list[int]:
@@ -235,9 +242,15 @@ def _runs(items: int) -> int:
     return int(min(_RUNS, max(20, _MOST_ITEMS // items)))
 
 
-def _smallest(seen: Callable[[float], float]) -> float | None:
-    """The smallest loss that is seen with `POWER`, to a twentieth of itself."""
-    low, high = 0.0, 0.2
+def _most_lost(accuracy: float, gained: float) -> float:
+    """Nearly the most that a model can lose while it gains so much elsewhere; see `_changed`."""
+    fall = 1 - _KEPT
+    return 0.9 * fall * accuracy * max(1 - gained / (fall * max(1 - accuracy, 1e-9)), 0.0)
+
+
+def _smallest(seen: Callable[[float], float], most: float) -> float | None:
+    """The smallest loss up to `most` that is seen with `POWER`, to a twentieth of itself."""
+    low, high = 0.0, most
     if seen(high) < POWER:
         return None
     while high - low > max(high / 20, 0.0005):
