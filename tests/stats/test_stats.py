@@ -1,4 +1,4 @@
-"""Tests, corrections, power and intervals, against scipy and statsmodels."""
+"""Tests, corrections and power, against scipy and statsmodels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from forgetmap.stats import intervals, power, tests
+from forgetmap.stats import power, tests
 
 
 @given(st.integers(0, 200), st.integers(0, 200))
@@ -90,49 +90,3 @@ def test_the_detectable_change_shrinks_with_items_and_has_limits():
     assert sizes == sorted(sizes, reverse=True)
     assert power.minimum_detectable_effect(0, 0.1) == 1.0
     assert power.minimum_detectable_effect(3, 0.5) == 1.0
-
-
-def test_bootstrap_of_patterns_agrees_with_bootstrap_of_items():
-    counts, values = np.array([120, 40, 25, 15]), np.array([[0.0], [1.0], [0.5], [0.25]])
-    rng = np.random.default_rng(0)
-    ours = intervals.percentiles(intervals.bootstrap(counts, values, 20_000, rng)[0])
-    items = np.repeat(values[:, 0], counts)
-    plain = rng.choice(items, (5000, len(items))).sum(axis=1)
-    np.testing.assert_allclose(ours, np.quantile(plain, [0.025, 0.975]), atol=0.6)
-
-
-def test_bca_agrees_with_scipy():
-    rng = np.random.default_rng(0)
-    items = rng.exponential(1, 60)
-    values, counts = items[:, None], np.ones(60)
-    draws = intervals.bootstrap(counts, values, 40_000, rng)[0] / 60
-    without = (items.sum() - items) / 59
-    expected = stats.bootstrap(
-        (items,), np.mean, n_resamples=40_000, method="BCa", rng=np.random.default_rng(1)
-    ).confidence_interval
-    found = intervals.bca(draws, items.mean(), without, counts)
-    np.testing.assert_allclose(found, (expected.low, expected.high), atol=0.02)
-
-
-def test_posterior_of_one_share_is_the_beta_distribution():
-    counts = np.array([3.0, 0, 0, 27])
-    values = np.array([[1.0], [0], [0], [0]])
-    draws = intervals.posterior(counts, values, 200_000, np.random.default_rng(0))[0] / 30
-    expected = stats.beta(3.5, 28.5).ppf([0.025, 0.975])
-    np.testing.assert_allclose(intervals.percentiles(draws), expected, atol=0.003)
-
-
-def test_mean_draws_are_student_for_symmetric_values():
-    values = np.random.default_rng(0).normal(0.3, 1, 30)
-    values = np.concatenate([values, 0.6 - values])  # symmetric around 0.3
-    powers = [(values**degree).sum() for degree in (1, 2, 3)]
-    draws = intervals.mean_draws(60, powers, 200_000, np.random.default_rng(1)) / 60
-    expected = stats.ttest_1samp(values, 0).confidence_interval()
-    np.testing.assert_allclose(intervals.percentiles(draws), expected, atol=0.01)
-
-
-def test_mean_draws_without_spread_or_items():
-    rng = np.random.default_rng(0)
-    assert set(intervals.mean_draws(5, [0, 0, 0], 10, rng)) == {0.0}
-    low, high = intervals.percentiles(intervals.mean_draws(1, [1, 1, 1], 1000, rng))
-    assert high - low > 1.5

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from scipy import special
 
 from forgetmap.stats.estimate import Estimate
-from forgetmap.stats.intervals import SMALL_FLIPS
 
 Floats = NDArray[np.float64]
 
 LEVEL = 0.95
+_FEW_MOVED = 10
+"""Below so many items that moved, what they did not show counts too."""
 _LEAST_FREEDOM = 4.0
 """Degrees of freedom of Student's t where next to nothing moved."""
 
@@ -118,7 +119,7 @@ class Mean:
             second += square * n / (n - 1)
             third += float((own.values**3).sum()) * n**2 / ((n - 1) * (n - 2))
             noise += float((own.values**4).sum()) - square**2 / n
-        if self.moved < SMALL_FLIPS or not second:  # what few did not show may still happen
+        if self.moved < _FEW_MOVED or not second:  # what few did not show may still happen
             second += self.unit**2
             noise += self.unit**4
         freedom = 2 * second**2 / noise if noise > 0 else math.inf

@@ -19,7 +19,7 @@ from forgetmap.map.result import Both, Cell, Counts, Forgetting, Influence, Net,
 from forgetmap.map.verdicts import would_decide
 from forgetmap.stats import tests
 from forgetmap.stats.estimate import Estimate, Range
-from forgetmap.stats.moments import by_task
+from forgetmap.stats.moments import by_task, clusters
 from forgetmap.stats.patterns import Patterns
 from forgetmap.stats.power import minimum_detectable_effect
 from forgetmap.stats.spread import (
@@ -241,8 +241,7 @@ class CellTable:
         if not self.table.units.clustered[tasks].any():
             return tests.sign_flip(change, counts, unit)
         _, task = np.unique(rows.task, return_inverse=True)
-        labels = np.stack([task, rows.bucket], axis=1)
-        _, cluster = np.unique(labels, axis=0, return_inverse=True)
+        _, cluster = clusters(task, rows.bucket)
         sums = np.bincount(cluster, weights=rows.n * rows.change)
         return tests.cluster_sign_flip(sums, self.plan.draws, self.rng)
 

@@ -79,6 +79,18 @@ class Moments(NamedTuple):
         return np.maximum(square, 0), cube
 
 
+def clusters(task: Codes, bucket: Floats) -> tuple[Codes, Codes]:
+    """The task of each cluster, and the cluster of each row; buckets are whole numbers from -1.
+
+    Example:
+        >>> clusters(np.array([0, 0, 1, 1]), np.array([2.0, 2.0, -1.0, 2.0]))
+        (array([0, 1, 1]), array([0, 0, 1, 2]))
+    """
+    span = int(bucket.max(initial=0)) + 2
+    named, cluster = np.unique(task * span + bucket.astype(np.intp) + 1, return_inverse=True)
+    return named // span, cluster
+
+
 class Units:
     """The units behind some patterns, and sums over them."""
 
@@ -93,9 +105,9 @@ class Units:
         self.clustered = clustered
         self._rows = clustered[task]
         """Rows of clustered tasks."""
-        labels = np.stack([task[self._rows], patterns.bucket[self._rows]], axis=1)
-        named, self._cluster = np.unique(labels, axis=0, return_inverse=True)
-        self._task_of_cluster = named[:, 0].astype(np.intp)
+        self._task_of_cluster, self._cluster = clusters(
+            task[self._rows], patterns.bucket[self._rows]
+        )
         sizes = np.bincount(self._cluster, weights=self.items[self._rows])
         self._size: Floats = sizes.astype(np.float64)
 
