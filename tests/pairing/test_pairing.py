@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forgetmap.base.errors import InputError
+from forgetmap.pairing.many_logs import ManyLogs
 from forgetmap.pairing.metrics import choose_metric
 from forgetmap.pairing.two_logs import pair
 from forgetmap.samples.identity import content_hash
@@ -63,6 +65,23 @@ def test_a_failed_repeat_leaves_the_others():
     pairs = pair(samples({"t": [[1, None, 0]]}), samples({"t": [[0, 0, 0]]}))
     assert pairs.patterns.runs_before.tolist() == [2]
     assert pairs.patterns.right_before.tolist() == [1]
+    assert (pairs.coverage.matched, pairs.coverage.unscored_runs) == (1, 1)
+
+
+def test_failed_repeats_are_counted_in_both_logs():
+    """Of compared items only: an item without any score is told as an item."""
+    before = samples({"t": [[1, None, 0], [1, 1, 1], [None, None, None]], "u": [[1, 1, None]]})
+    after = samples({"t": [[0, 0, None], [None, None, 1], [1, None, 1]], "u": [[1, 1, 1]]})
+    expected = (3, 1, 5)
+    coverage = pair(before, after).coverage
+    assert (coverage.matched, coverage.unscored, coverage.unscored_runs) == expected
+    twice = Samples(pa.concat_tables([before.data, before.data]), before.meta)
+    assert pair(twice, after).coverage.unscored_runs == 5
+    logs = ManyLogs({"before": before, "after": after}, None, 0.5, "content")
+    logs.outcomes()
+    assert logs.pairs("before", "after").coverage == coverage
+    single = pair(samples({"t": [1, None]}), samples({"t": [1, 1]})).coverage
+    assert (single.unscored, single.unscored_runs) == (1, 0)
 
 
 def test_the_same_id_with_other_content_is_a_conflict():

@@ -119,7 +119,9 @@ class _Pattern(NamedTuple):
     right_after: int | None
     items: int
     copies: Any
-    """Duplicated rows; a Decimal on Spark."""
+    """Duplicated rows; a Decimal on Spark, as the next."""
+    unscored: Any
+    """Runs without a score."""
     moments: tuple[Any, ...]
     """As in `Patterns`, the sums in whole multiples of 1 / _SCALE; None for a sum of nothing."""
 
@@ -138,7 +140,7 @@ class PairedLogs(Logs):
             self._define(f"{side}_items", self._item_sql(side))
 
     def _item_sql(self, side: str) -> str:
-        """SQL for one row per (task, key): runs, right, copies, k, cluster, probability, options.
+        """SQL for one row per (task, key): runs, right, what is missing, k, cluster, probabilities.
 
         Without repeats a row is an item already, and the costly grouping is spared.
         """
@@ -147,7 +149,7 @@ class PairedLogs(Logs):
 
     def _single_rows(self, side: str) -> str:
         options = ", options, right_option" if self._with_options else ""
-        return f"""SELECT task, key, (score IS NOT NULL)::INT AS runs, 0 AS copies,
+        return f"""SELECT task, key, (score IS NOT NULL)::INT AS runs, 0 AS copies, 0 AS unscored,
                           coalesce(score >= {self.threshold!r}, false)::INT AS correct,
                           k, cluster, probability {options}
                    FROM {side}_scores"""
@@ -168,11 +170,12 @@ class PairedLogs(Logs):
                 FROM {side}_scores GROUP BY task, key, repeat),
             gathered AS (
                 SELECT task, key, count(score) AS runs, sum(copies - 1)::BIGINT AS copies,
+                       count(*) - count(score) AS unscored,
                        count(*) FILTER (score >= {self.threshold!r}) AS correct,
                        max(k) AS k, min(cluster) AS cluster,
                        round(avg(probability), 12) AS probability {gathered}
                 FROM runs GROUP BY task, key)
-            SELECT task, key, runs, copies, correct, k, cluster, probability {mean}
+            SELECT task, key, runs, copies, unscored, correct, k, cluster, probability {mean}
             FROM gathered"""
 
     def _repeated_options(self) -> tuple[str, str, str]:
@@ -237,7 +240,7 @@ class PairedLogs(Logs):
         if self._with_probabilities:
             moments = [_SQL_MOMENTS[moment].format(integer=self.integer) for moment in Moment]
         options, churn = self._churn_sql() if self._with_options else ("", "CAST(NULL AS DOUBLE)")
-        copies = "sum(copies)" if self.repeated else "0"
+        copies, unscored = ("sum(copies)", "sum(unscored)") if self.repeated else ("0", "0")
         rows = self._query(
             f"""WITH joined AS (
                     SELECT coalesce(b.task, a.task) AS task, coalesce(b.k, a.k) AS k,
@@ -245,6 +248,7 @@ class PairedLogs(Logs):
                            b.runs AS runs_before, b.correct AS right_before,
                            a.runs AS runs_after, a.correct AS right_after,
                            coalesce(b.copies, 0) + coalesce(a.copies, 0) AS copies,
+                           coalesce(b.unscored, 0) + coalesce(a.unscored, 0) AS unscored,
                            CASE WHEN a.probability IS NOT NULL THEN b.probability END AS p,
                            CASE WHEN b.probability IS NOT NULL THEN a.probability END AS q
                            {options}
@@ -260,12 +264,12 @@ class PairedLogs(Logs):
                            gained - coalesce(churn, 0) AS firm_gained
                     FROM moved)
                 SELECT task, k, bucket, runs_before, right_before, runs_after, right_after,
-                       count(*), {copies}, {", ".join(moments)}
+                       count(*), {copies}, {unscored}, {", ".join(moments)}
                 FROM valued
                 GROUP BY task, k, bucket, runs_before, right_before, runs_after, right_after"""
         )
         rows.sort(key=lambda row: [(value is not None, value) for value in row[:7]])
-        return [_Pattern._make((*row[:9], row[9:])) for row in rows]
+        return [_Pattern._make((*row[:10], row[10:])) for row in rows]
 
     def _churn_sql(self) -> tuple[str, str]:
         """SQL that joins the options of two sides, and for what guessing reshuffled among them.
@@ -315,6 +319,7 @@ class PairedLogs(Logs):
             items_after=both + only_after,
             matched=matched,
             unscored=both - matched,
+            unscored_runs=sum(int(each.unscored) for each in scored),
             only_before=only_before - keys_before,
             only_after=only_after - keys_after,
             conflicts=keys_before,

@@ -21,6 +21,9 @@ class Coverage(Frozen):
     only_after: int = 0
     conflicts: int = 0
     unscored: int = 0
+    """Items in both logs of which one has no score at all."""
+    unscored_runs: int = 0
+    """Repeats without a score of items that were compared by their other repeats."""
     duplicates: int = 0
     identity: Identity = "content"
 
