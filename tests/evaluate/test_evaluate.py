@@ -151,8 +151,8 @@ def test_sampled_answers_of_one_model_differ_by_noise_alone(tiny, tmp_path):
     result = forgetmap.compare(*sides)
     assert result.total.repeats_before == 4
     assert result.total.counts.n10 + result.total.counts.n01 > 0
-    excess = result.total.forgetting.excess
-    assert excess.low <= 0 <= excess.high
+    assert result.total.lost.basis == "repeats"
+    assert result.total.lost.low == 0
 
 
 def test_the_same_call_again_asks_nothing(tiny, tmp_path):

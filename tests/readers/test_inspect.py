@@ -235,7 +235,7 @@ def test_a_map_of_before_and_after():
     counts = result.tasks["fm_capitals"].counts
     assert (counts.n10, counts.n01) == (lost, gained)
     assert lost > 0 < gained
-    assert result.tasks["fm_sums"].headline == "excess"
+    assert result.tasks["fm_sums"].lost.basis == "repeats"
     assert result.confounds == []
     assert result.total.repeats_before == 6
 

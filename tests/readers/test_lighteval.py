@@ -97,8 +97,8 @@ def test_seeds_are_repeats(version, tmp_path):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_map_with_repeats(version):
     result = compare(LOGS / version / "before", LOGS / version / "after", draws=500)
-    assert result.tasks["fm_letters"].headline == "excess"
-    assert result.tasks["fm_capitals"].headline == "soft"
+    assert result.tasks["fm_letters"].lost.basis == "repeats"
+    assert result.tasks["fm_capitals"].lost.basis == "probabilities"
     assert result.coverage.matched == 32
 
 

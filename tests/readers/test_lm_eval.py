@@ -245,11 +245,11 @@ def test_text_is_loaded_only_on_request():
     assert all(row["response"] for row in sums)
 
 
-def test_sampled_runs_with_three_seeds_give_excess():
+def test_sampled_runs_with_three_seeds_measure_the_noise():
     folder = DATA / "lm_eval_sampled"
     result = compare(folder / "before", folder / "after", draws=1000)
     assert (result.before.runs, result.after.runs) == (3, 3)
-    assert result.settings.headline == "excess"
+    assert result.total.lost.basis == "repeats"
     assert result.total.noise_floor > 0
 
 

@@ -136,8 +136,10 @@ def assert_sound(result: forgetmap.ForgettingMap) -> None:
     assert covered.items_after == paired + covered.only_after
     assert result.total.n == covered.matched == sum(cell.n for cell in result.tasks.values())
     for cell in (result.total, result.macro, *result.tasks.values()):
-        shares = (cell.accuracy_before, cell.accuracy_after, cell.forgetting.raw.value, cell.mde)
+        shares = (cell.accuracy_before, cell.accuracy_after, cell.raw.lost.value, cell.mde)
         assert all(-1e-9 <= share <= 1 + 1e-9 for share in shares)
+        for told in (cell.lost, cell.gained):
+            assert 0 <= told.low <= told.low_end <= told.high_end <= told.high <= 1
         assert 0 <= cell.p_value <= 1
         assert math.isclose(sum(cell.counts.model_dump().values()), cell.n, abs_tol=1e-6)
     json.loads(result.to_json(), parse_constant=pytest.fail)
