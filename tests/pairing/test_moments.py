@@ -28,7 +28,7 @@ def churn_of(u, v, g):
     if min(wrong_u, wrong_v) == 0:
         return 0.0
     moved = sum(max(u[j] / wrong_u - v[j] / wrong_v, 0) for j in range(k) if j != g)
-    return min(1, min(wrong_u, wrong_v) * k / (k - 1)) * moved / (k - 1)
+    return min(wrong_u, wrong_v) * k / (k - 1) * moved / (k - 1)
 
 
 def expected(before, after):

@@ -290,7 +290,7 @@ class PairedLogs(Logs):
         reshuffled = f"({gap} - abs({ours} / wrong_before - {theirs} / wrong_after)) / 2"
         churn = f"""CASE WHEN shown IS NULL THEN NULL
                          WHEN wrong_before <= 0 OR wrong_after <= 0 THEN 0
-                         ELSE least(1, least(wrong_before, wrong_after) * shown / (shown - 1))
+                         ELSE least(wrong_before, wrong_after) * shown / (shown - 1)
                               * {reshuffled} / (shown - 1) END"""
         return joined, churn
 

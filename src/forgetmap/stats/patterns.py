@@ -89,7 +89,7 @@ def guessing_churn(before: Floats, after: Floats, right: NDArray[np.int64]) -> F
     Example:
         >>> swapped = np.array([[0.25, 0.75, 0.0]]), np.array([[0.25, 0.0, 0.75]])
         >>> guessing_churn(*swapped, np.array([0])).tolist()
-        [0.5]
+        [0.5625]
     """
     k = before.shape[1]
     wrong = np.arange(k) != right[:, None]
@@ -100,7 +100,7 @@ def guessing_churn(before: Floats, after: Floats, right: NDArray[np.int64]) -> F
     )
     least = np.minimum(*masses)
     moved = np.where(least > 0, np.maximum(u - v, 0).sum(axis=1), 0)
-    churn: Floats = np.minimum(1, least * k / (k - 1)) * moved / (k - 1)
+    churn: Floats = least * k / (k - 1) * moved / (k - 1)
     return churn
 
 
