@@ -410,10 +410,10 @@ def measure(seen: list[Seen]) -> dict[str, tuple[float, float]]:
     return result
 
 
-def holds(case: Case, measured: dict[str, tuple[float, float]]) -> bool:
-    """Whether every measure lies within its bars, two simulation errors allowed."""
+def holds(case: Case, measured: dict[str, tuple[float, float]], errors: float = 2.0) -> bool:
+    """Whether every measure lies within its bars, so many simulation errors allowed."""
     return all(
-        low - 2 * measured[name][1] <= measured[name][0] <= high + 2 * measured[name][1]
+        low - errors * measured[name][1] <= measured[name][0] <= high + errors * measured[name][1]
         for name, (low, high) in case.must.items()
     )
 

@@ -36,7 +36,7 @@ def case_of(regime, setting):
 def test_a_line_of_the_table_holds(regime):
     case = case_of(regime, QUICK[regime])
     measured = simulate.run_case(case, 40)
-    assert simulate.holds(case, measured), measured
+    assert simulate.holds(case, measured, errors=4), measured  # of so few runs
 
 
 @pytest.mark.slow
