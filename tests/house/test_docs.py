@@ -119,3 +119,13 @@ def test_make_targets_named_in_the_docs_exist():
     for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"(?:`|\$ )make ([a-z]+)", page.read_text(encoding="utf-8")):
             assert f"\n{target}:" in makefile, f"{page.name} names make {target}"
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_example():
+    old = forgetmap.demo().old
+    text = " ".join((ROOT / "README.md").read_text().split())
+    rose = f"from {100 * old.accuracy_before:.1f} to {100 * old.accuracy_after:.1f} %"
+    lost = f"lost {100 * old.lost.value:.1f} % of them"
+    known = f"which is {100 * old.lost.of_known.value:.1f} % of what it knew"
+    assert rose in text
+    assert f"{lost}, {known}" in text
