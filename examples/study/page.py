@@ -25,7 +25,7 @@ TITLES = {
     "The method or the rate": ("rate",),
     "How far the weights moved": ("weights",),
     "Behaviour": ("behaviour",),
-    "Theory and measurement": ("old mass", "tilt"),
+    "Theory and measurement": ("old mass", "forecast", "tilt"),
 }
 """How page.md calls the tables of each section."""
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")

@@ -20,6 +20,7 @@ from scipy.stats import binomtest, spearmanr
 
 from forgetmap.capabilities.drift import drift
 from forgetmap.map.task_maps import TaskMap
+from forgetmap.theory import sft_forecast, sft_rate
 from forgetmap.views.figures import style as plotting
 
 DRAWS = 2_000
@@ -165,7 +166,9 @@ def sections(runs: Sequence[Run], logs: Path) -> dict[str, Callable[[], str]]:
     made["The method or the rate"] = partial(_same_rate, runs)
     made["How far the weights moved"] = partial(_weights, runs, logs)
     made["Behaviour"] = partial(_capabilities, runs)
-    made["Theory and measurement"] = lambda: f"{_old_mass(logs)}\n\n{_tilt(runs)}"
+    made["Theory and measurement"] = lambda: "\n\n".join(
+        (_old_mass(logs), _forecasts(logs), _tilt(runs))
+    )
     return made
 
 
@@ -586,6 +589,36 @@ def _limit(one: dict[str, Any]) -> float:
     """The share of texts in the loss: a text's weight is spread over its tokens."""
     old, new = one["share"] / one["old_tokens"], (1 - one["share"]) / one["new_tokens"]
     return float(old / (old + new))
+
+
+def _forecasts(logs: Path) -> str:
+    """`forgetmap theory forecast` from two checkpoints, held against a later one."""
+    found = _theory(logs)
+    lines = [
+        "This table holds `forgetmap theory forecast` against the same checkpoints. The replay "
+        f"share is that of texts. One training each, {found[0]['sampled']:,} texts a checkpoint. "
+        "*None*: the old mass was below its limit already.",
+        "",
+        "| weight of replay | step 40, forecast from steps 10 and 20 | measured | "
+        "step 80, forecast from steps 20 and 40 | measured |",
+        "| --- " * 5 + "|",
+    ]
+    for one in found:
+        mass, cells = one["old_mass"], []
+        for first, second, later in ((10, 20, 40), (20, 40, 80)):
+            seen = [mass[str(step)] for step in (first, second)]
+            try:
+                rate = sft_rate(*seen, second - first, _limit(one))
+                ahead = float(sft_forecast(seen[1], rate, later - second, _limit(one)))
+                cells.append(_percent(ahead))
+            except ValueError:
+                cells.append("none")
+            texts = one["sampled"]
+            told = binomtest(round(mass[str(later)] * texts), texts).proportion_ci(method="wilson")
+            span = f"({_percent(told.low)} to {_percent(told.high)})"
+            cells.append(f"{_percent(mass[str(later)])} {span}")
+        lines.append(f"| {one['share']:.0%} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def _tilt(runs: Sequence[Run]) -> str:

@@ -47,7 +47,7 @@ def test_all_tables_and_figures_come_out_of_the_logs_again(tmp_path: Path) -> No
 SETTINGS = (
     *("SmolLM2-135M-Instruct", "Gemma 3 270M", "4-bit weights", "float32", "2,000 facts", "H200"),
     *("2e-4", "max(p - q, 0)", "rank 16", "weight 0.2", "weight of 0.2", "weight of 1 it"),
-    *("weights of 10, 25 and 50 %", "at step 320", "at step 20 ", "at step 40", "at step 160"),
+    *("weights of 10, 25 and 50 %", "at step 320", "steps 10 and 20", "at step 40"),
     "model of 8 B",
 )
 """Numbers of the page that say how the study was done, not what came out."""

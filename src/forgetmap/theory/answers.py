@@ -199,7 +199,8 @@ def forecast_answer(
         "gradient descent in the logit at a steady learning rate, old and new behaviour far apart: "
         f"the old mass then {course} [D]",
         "the learning rate changes, the checkpoints lie within their measurement error of each "
-        "other, or the behaviours overlap (then forgetting is slower than this)",
+        "other, the old mass has hardly begun to fall (from nine tenths our study's forecast was "
+        "four times too high), or the behaviours overlap (then forgetting is slower than this)",
     )
 
 
