@@ -18,6 +18,7 @@ from forgetmap.cli.gate import (
 from forgetmap.cli.options import (
     HELP,
     Json,
+    New,
     Quiet,
     check_outputs,
     clear_errors,
@@ -102,6 +103,7 @@ def compare_(
         str | None, typer.Option(metavar="MAP", help="Categories of the tasks.")
     ] = None,
     causes: Annotated[bool, typer.Option("--causes", help="Say why items were lost.")] = False,
+    new: New = None,
     policy: PolicyFile = None,
     junit: JUnit = None,
     markdown: Markdown = None,
@@ -129,6 +131,7 @@ def compare_(
             after_model=model,
             task_map=task_map,
             causes=causes,
+            new=new or (),
             tick=tick,
         )
     with clear_errors():

@@ -15,6 +15,7 @@ from forgetmap.cli.options import (
     Dtype,
     Json,
     Limit,
+    New,
     Quiet,
     Seed,
     Shots,
@@ -91,6 +92,7 @@ def evaluate(
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Processes on the Ray cluster.")
     ] = None,
+    new: New = None,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -128,7 +130,7 @@ def evaluate(
         if model:
             _one(model, suite, out, options, spread, json, quiet)
         else:
-            _two(str(before), str(after), suite, out, options, spread, json, quiet)
+            _two(str(before), str(after), suite, out, options, spread, new or [], json, quiet)
 
 
 def _one(
@@ -165,6 +167,7 @@ def _two(
     out: Path,
     options: dict[str, Any],
     spread: Callable[[str], Any],
+    new: list[str],
     json: Path | None,
     quiet: bool,
 ) -> None:
@@ -178,7 +181,7 @@ def _two(
     if loaded.manifest:
         _drift(loaded.manifest, out, json, quiet)
         return
-    result = compare(*sides, task_map=out / "after" / "tasks.csv")
+    result = compare(*sides, task_map=out / "after" / "tasks.csv", new=new)
     write_json(json, result.to_json())
     if not quiet and str(json) != "-":
         terminal.print_map(result, open_console())
