@@ -38,5 +38,6 @@ def demo(
     before, after = example_logs()
     typer.echo(f"\nWritten to {out}/: report.html (the first step, for a browser), lineage.html")
     typer.echo("(all steps), flips.csv (items that changed), map.json, map.csv, map.tex. By hand:")
-    typer.echo(f"  forgetmap compare {before} {after} --task-map {before.parents[1] / 'tasks.csv'}")
+    tasks = before.parents[1] / "tasks.csv"
+    typer.echo(f"  forgetmap compare {before} {after} --task-map {tasks} --new airports")
     typer.echo(f"  forgetmap lineage {example_pipeline()}")
