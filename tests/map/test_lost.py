@@ -109,7 +109,7 @@ def test_a_hidden_loss_is_seen():
     cell = total(known(items))
     assert cell.lost.value == pytest.approx(0.06)
     assert cell.verdict.forgetting == "lost"
-    assert cell.verdict.net == "better" or cell.change.value > 0
+    assert cell.change.value > 0  # the average rose, and hides it
 
 
 def test_a_task_of_its_own_changes_no_other_task():
@@ -131,37 +131,9 @@ def test_one_item_with_a_single_repeat_breaks_nothing():
     assert cell.lost.basis == "repeats"
 
 
-def test_statistics_of_many_tiny_tasks_are_quick_and_small():
-    rng = np.random.default_rng(0)
-    rows = 100 * 8
-    right = [rng.integers(0, 4, rows) for _ in range(2)]
-    parts = counted(right[0], right[1], 3)
-    named = parts._replace(task=np.array([f"t{i % 100}" for i in range(rows)]))
-    table = CellTable(named, {}, Plan())
-    assert len(table.tasks()) == 100
-    assert table.total().n == rows
-
-
-@pytest.mark.parametrize(
-    ("tasks", "items", "runs"),
-    [(1, 200, 1), (1, 2000, 1), (1, 60, 3), (3, 300, 3), (57, 100, 1), (57, 40, 3), (40, 3, 1)],
-    ids=lambda size: str(size),
-)
-def test_an_unchanged_model_is_never_said_to_have_lost(tasks, items, runs):
-    """Single runs, repeats, many tasks, tiny tasks.
-
-    The total and the mean never, with these seeds; a task in no more than one map of twelve, since
-    one map in forty may name one by chance.
-    """
-    named = np.repeat([f"t{i:02}" for i in range(tasks)], items)
-    wrong = 0
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        chances = rng.beta(0.4, 0.4, tasks * items)
-        patterns = counted(rng.binomial(runs, chances), rng.binomial(runs, chances), runs)
-        table = CellTable(patterns._replace(task=named), {}, Plan(seed=seed))
-        for cell in (table.total(), table.macro()):
-            assert cell.verdict.forgetting != "lost", (seed, cell.lost)
-            assert cell.lost.low <= 0.02
-        wrong += any(cell.verdict.forgetting == "lost" for cell in table.tasks().values())
-    assert wrong <= 1
+def test_a_net_number_never_stands_for_what_was_lost():
+    """Single runs in which as much was gained as lost: their low end is the drop, 0."""
+    cell = total(counted([1] * 20 + [0] * 20 + [1] * 60, [0] * 20 + [1] * 20 + [1] * 60))
+    assert cell.change.value == 0
+    assert (cell.lost.low_end, cell.lost.high_end) == (0, pytest.approx(0.2))
+    assert cell.lost.value == pytest.approx(0.2)

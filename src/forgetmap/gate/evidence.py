@@ -115,7 +115,7 @@ def _of_loss(lost: Range, bound: float) -> Measurement:
         reach = _CHOSEN * (sure.value - sure.low)
         sure = sure.model_copy(update={"low": sure.value - reach})
     p_value = p_from_interval(sure, bound)
-    name = "lost" if lost.exact else "surely lost"
+    name = {"repeats": "surely lost"}.get(lost.basis, "lost" if lost.exact else "lost at most")
     return Measurement(lost.estimate, p_value, name, least=lost.low_end)
 
 

@@ -33,6 +33,7 @@ from forgetmap.gate.policy import (
 )
 from forgetmap.map.result import ForgettingMap
 from forgetmap.samples.comparability import Confound
+from forgetmap.stats.estimate import range_words
 from forgetmap.stats.tests import holm
 
 OneLimit = TypeVar("OneLimit", Limit, CapabilityLimit)
@@ -70,7 +71,7 @@ def check_gate(result: ForgettingMap, limits: Iterable[str]) -> list[GateResult]
         )
     if parsed and (obstacle := next(_uncovered(result, Require().coverage), None)):
         raise WithheldError(
-            f"{obstacle}; a gate would pass on what is missing (compare whole logs)"
+            f"{obstacle}, or the gate would pass on what is missing (compare whole logs)"
         )
     return [_check(result, *limit) for limit in parsed]
 
@@ -92,14 +93,13 @@ def parse_limit(limit: str) -> tuple[str, float]:
 def _check(result: ForgettingMap, name: str, limit: float) -> GateResult:
     cell = result.old
     if name == "max-forgetting":
-        value, surely, what = cell.lost.value, cell.lost.low, "what was lost"
+        surely, told = cell.lost.low, f"lost {range_words(cell.lost)}"
     else:
-        value, surely, what = -cell.change.value, -cell.change.high, "loss of accuracy"
+        surely = -cell.change.high
+        told = f"loss of accuracy {percent(-cell.change.value)} (from {percent(surely)})"
     holds = surely <= limit
-    reason = (
-        f"{what} is {percent(value)}, 95 % interval from {percent(surely)}; "
-        f"the limit {percent(limit)} lies {'inside or above' if holds else 'below'} it"
-    )
+    place = "inside or above" if holds else "below"
+    reason = f"{told}; the limit {percent(limit)} lies {place} the 95 % interval"
     return GateResult(f"{name}={limit:g}", holds, reason)
 
 
@@ -249,7 +249,7 @@ def _uncovered(result: ForgettingMap, least: float) -> Iterator[str]:
         if part < least:
             yield (
                 f"only {percent(part)} of the items {side} could be compared; "
-                f"the policy asks for {percent(least)}"
+                f"{percent(least)} are asked for"
             )
 
 

@@ -207,13 +207,13 @@ class CellTable:
         """
         if len(tasks) < 2 or self.plan.same:
             return None
-        n = self.table.n[tasks]
+        n, basis = self.table.n[tasks], self.table.basis_of(tasks)
         both = []
         for ends, these in ((self._alone.lost, told.lost), (self._alone.gained, told.gained)):
             low, high = by_task(ends.low_end[tasks], n), by_task(ends.high_end[tasks], n)
             both.append(
                 Estimate(
-                    value=float((high if self.table.exact[tasks].all() else low).mean[0]),
+                    value=float((low if basis == "repeats" else high).mean[0]),
                     low=min(float(low_limit(low)[0]), float(these.low[place])),
                     # A task not seen may have lost as much as the worst one seen.
                     high=max(
@@ -229,7 +229,7 @@ class CellTable:
         if len(tasks) < 2:
             return None
         n, ends = self.table.n[tasks], self._alone.lost
-        lost = np.where(self.table.exact, ends.high_end, ends.low_end)[tasks] * n
+        lost = np.where(self.table.basis == "repeats", ends.low_end, ends.high_end)[tasks] * n
         changes = (lost.sum() - lost) / (n.sum() - n) - lost.sum() / n.sum()
         names = self.table.names[tasks].tolist()
         place = max(range(len(names)), key=lambda index: (abs(changes[index]), names[index]))

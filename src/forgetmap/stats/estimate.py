@@ -54,8 +54,12 @@ class Range(Frozen):
 
     @property
     def value(self) -> float:
-        """The one number to show: the loss where it is exact, else what is sure."""
-        return self.high_end if self.exact else self.low_end
+        """The one number to order and draw by: the loss where it is exact.
+
+        Of repeats it is what is sure, of other runs the most that it can be: their low end may be
+        the drop of accuracy, in which gains hide losses.
+        """
+        return self.low_end if self.basis == "repeats" else self.high_end
 
     @property
     def estimate(self) -> Estimate:

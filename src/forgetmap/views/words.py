@@ -117,8 +117,9 @@ def of_known(found: Range) -> str | None:
     """A loss as a share of what was known; None where that says nothing."""
     if found.of_known is None or (not found.exact and not round(found.of_known.value, 3)):
         return None
-    least = "" if found.exact or not is_range(found) else "at least "
-    return f"{least}{percent(found.of_known.value)} of what it knew"
+    bound = "at least " if found.basis == "repeats" else "up to "
+    told = f"{percent(found.of_known.value)} of what it knew"
+    return told if found.exact or not is_range(found) else bound + told
 
 
 # --- sentences about a map -----------------------------------------------------------------------

@@ -24,7 +24,7 @@ from forgetmap.base.version import __version__
 from forgetmap.base.words import clean, percent
 from forgetmap.capabilities.drift_result import said, signed
 from forgetmap.stats.estimate import Estimate, interval
-from forgetmap.views.words import interval_or_dash, long_range, points
+from forgetmap.views.words import ends, interval_or_dash, long_range, points
 
 HEAT_STEPS = (0.005, 0.02, 0.05, 0.10, 0.20)
 """Shares at which the colour of a heat map deepens."""
@@ -107,6 +107,7 @@ def _environment() -> Environment:
         "depth": depth,
         "interval": interval_or_dash,
         "range": long_range,
+        "ends": ends,
         "points": points,
         "said": said,
         "signed": signed,

@@ -12,7 +12,7 @@ from forgetmap.lineage.result import DoseCurve, LifeLines, Lineage, Merge, Node,
 from forgetmap.map.result import Cell
 from forgetmap.stats.estimate import interval, range_words
 from forgetmap.views.terminal.console import make_table, say, say_notes, say_table
-from forgetmap.views.words import interval_or_dash, points, verdict_mark
+from forgetmap.views.words import interval_or_dash, long_range, points, verdict_mark
 
 _MOST_ROWS = 12
 _NAME = 30
@@ -110,7 +110,7 @@ def _worst(result: Lineage, end: str) -> Table:
         (
             clean(stage.group, 40),
             f"{clean(stage.before, _NAME)} -> {clean(stage.after, _NAME)}",
-            interval(stage.lost.estimate),
+            long_range(stage.lost),
             f"{stage.flipped:,.4g} / {stage.flipped_on_path:,.4g}",
             "yes" if stage.clear else "no",
         )
@@ -160,7 +160,7 @@ def _run(run: TrainingRun) -> Table:
             clean(moment.checkpoint, _NAME),
             f"{stage if moment.dose is None else moment.dose:g}",
             points(moment.accuracy),
-            *(interval(share.estimate) for share in (moment.lost, moment.gained)),
+            *map(long_range, (moment.lost, moment.gained)),
             interval_or_dash(moment.recovered),
         )
         for stage, moment in enumerate(run.moments, 1)

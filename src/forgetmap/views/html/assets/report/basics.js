@@ -27,7 +27,8 @@ function measured(cell, direction, measure = "lost") {
 // Exact where the chances of every item are known; the low end then leaves out guessing.
 const isExact = ({ basis }) => basis === "probabilities" || basis === "deterministic";
 const isRange = (found) => points(found.low_end) !== points(found.high_end);
-const valueOf = (found) => (isExact(found) ? found.high_end : found.low_end);
+// As Range.value in Python: the low end of single runs may be a net number, which hides losses.
+const valueOf = (found) => (found.basis === "repeats" ? found.low_end : found.high_end);
 const ends = (found) =>
   isRange(found) ? `${points(found.low_end)}–${points(found.high_end)}` : points(valueOf(found));
 
