@@ -1,6 +1,10 @@
 """Stage 3: from the work folder to compact logs: who answered what how, without the texts.
 
     python collect.py WORK logs
+    python collect.py WORK logs --add
+
+With `--add`, tasks that were asked later (`run.py --tasks`) join the new questions of runs that are
+in the logs already, once the tasks that both hold have the same answers.
 
 One Parquet file per run with the old questions, and one in `new/` with the new ones. Texts of
 third-party questions are not ours to pass on, and the tables need none: an item is known by the
@@ -28,6 +32,8 @@ TOLD = ("before", "airports-sft-0", "airports-replay-25-0", "airports-anchor-0",
 """Runs of smollm2 that keep their texts."""
 PROBED = ("sft", "sft-low-rate", "lora", "replay-25", "anchor", "anchor-questions", "retention")
 """Methods whose probes are kept."""
+MOST_DIFFER = 0.002
+"""Share of answers that may differ where a model is asked again: batches round otherwise."""
 OURS = "^(atlas_|airports$)"
 EMPTIED = (*TEXT_COLUMNS, "item_ref", "source", "run", "cluster", "prompt_hash", "wording")
 
@@ -40,17 +46,47 @@ def main(work: Path, out: Path) -> None:
         old, new = (_read(folder / part / "samples.parquet", name) for part in ("old", "new"))
         _without_texts(old).write(out / f"{name}.parquet")
         _without_texts(new).write(out / "new" / f"{name}.parquet")
-        if name in {f"smollm2-{told}" for told in TOLD}:
-            table = pa.concat_tables([old.data, new.data])
-            ours = table.filter(pc.match_substring_regex(table["task"], OURS))
-            ours = ours.filter(
-                pc.is_valid(ours["k"])
-            )  # with options, whose probabilities are known
-            Samples(ours, old.meta).write(out / "told" / f"{name}.parquet")
+        _tell(name, old, new, out)
         _carry(folder, out)
         _write_categories(folder, out / "tasks.csv")
     for path in (*work.glob("theory-*.json"), *work.glob("drift-*.json")):
         shutil.copy(path, out)
+
+
+def add(work: Path, out: Path) -> None:
+    """Tasks that were asked later, beside what the same runs were asked before."""
+    for folder in sorted(path.parent.parent for path in work.glob("*/new/manifest.json")):
+        path = out / "new" / f"{folder.name}.parquet"
+        logged, new = Samples.read(path), _read(folder / "new/samples.parquet", folder.name)
+        known = pa.Table.from_batches(logged.to_batches())
+        again = pc.is_in(new.data["task"], pc.unique(known["task"]))
+        differ, asked = _differences(known, new.data.filter(again))
+        print(f"{folder.name}: {differ} of {asked} answers differ from the logged ones")
+        if differ > MOST_DIFFER * asked:
+            sys.exit("this is not the model of the logs: trained otherwise, or another machine")
+        more = _without_texts(Samples(new.data.filter(pc.invert(again)), new.meta))
+        Samples(pa.concat_tables([known, more.data]), logged.meta).write(path)
+        if (folder / "old/manifest.json").is_file():
+            _tell(folder.name, _read(folder / "old/samples.parquet", folder.name), new, out)
+
+
+def _differences(known: pa.Table, again: pa.Table) -> tuple[int, int]:
+    """How many answers with options differ by more than rounding, and of how many."""
+    columns = ["task", "item", "score", "gold_probability"]
+    asked = again.filter(pc.is_valid(again["k"])).select(columns)
+    both = known.select(columns).join(asked, columns[:2], join_type="inner", right_suffix="_again")
+    off = pc.abs(pc.subtract(both["gold_probability"], both["gold_probability_again"]))
+    other = pc.not_equal(both["score"], both["score_again"])
+    return int(pc.sum(pc.or_(other, pc.greater(off, 2e-4))).as_py() or 0), len(both)
+
+
+def _tell(name: str, old: Samples, new: Samples, out: Path) -> None:
+    """Runs of the bundled example keep our own questions with options, texts and all."""
+    if name in {f"smollm2-{told}" for told in TOLD}:
+        table = pa.concat_tables([old.data, new.data])
+        ours = table.filter(pc.match_substring_regex(table["task"], OURS))
+        with_options = ours.filter(pc.is_valid(ours["k"]))
+        Samples(with_options, old.meta).write(out / "told" / f"{name}.parquet")
 
 
 def _write_categories(folder: Path, path: Path) -> None:
@@ -66,6 +102,7 @@ def _read(path: Path, name: str) -> Samples:
     [settings] = meta.settings.values()
     table = _with(table, "model", pa.array([name] * len(table)))
     table = _with(table, "gold_probability", pc.round(table["gold_probability"], ndigits=4))
+    table = _with(table, "option_probabilities", _rounded(table["option_probabilities"]))
     return Samples(table, dataclasses.replace(meta, settings={name: settings}))
 
 
@@ -100,10 +137,17 @@ def _without_texts(samples: Samples) -> Samples:
     return Samples(table, samples.meta)
 
 
+def _rounded(lists: pa.ChunkedArray) -> pa.Array:
+    whole = lists.combine_chunks()
+    values = pc.round(whole.values, ndigits=4)
+    return type(whole).from_arrays(whole.offsets, values, whole.type, mask=whole.is_null())
+
+
 def _with(table: pa.Table, column: str, values: Any) -> pa.Table:
     place = table.schema.get_field_index(column)
     return table.set_column(place, table.schema.field(place), values)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    what = add if "--add" in sys.argv else main
+    what(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -18,6 +18,8 @@ TITLES = {
     "SmolLM2-135M-Instruct, broad": ("smollm2 broad",),
     "Gemma 3 270M, airports": ("gemma",),
     "Gemma 3 270M, broad": ("gemma broad",),
+    "The new task, asked in other ways": ("ways",),
+    "What guessing can explain": ("guessing",),
     "Lost by category": ("category",),
     "The same items under another seed": ("seeds",),
     "How far protection carries": ("carries",),
@@ -99,10 +101,12 @@ def _counts() -> dict[str, int]:
     logs = HERE / "logs"
     old = pq.read_table(logs / "smollm2-before.parquet", columns=["task", "item", "k"])
     questions = old.group_by(["task", "item", "k"]).aggregate([]).to_pydict()
+    new = pq.read_table(logs / "new/smollm2-before.parquet", columns=["task"])["task"].to_pylist()
     runs = (path for path in logs.glob("*.json") if path.with_suffix(".parquet").is_file())
     return {
         "old questions": len(questions["task"]),
         "with options": sum(k is not None for k in questions["k"]),
+        "airports asked": new.count("airports"),
         "trainings and merges": len(list(runs)),
         "methods on Gemma": len(
             {path.stem[:-2] for path in logs.glob("gemma3-270m-airports-*.json")}

@@ -22,6 +22,7 @@ import json
 import random
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ def main(out: Path) -> None:
     broad = [(sets[name], count) for name, count in BROAD_SETS.items()]
     new = [
         _part(airports, airports.questions()[:AIRPORTS_ASKED]),
+        *_asked_otherwise(airports),
         _part(sums, sums.questions()[:SUMS_ASKED]),
         *(_part(task, _some(task, BROAD_ASKED)) for task, _ in broad),
     ]
@@ -122,11 +124,40 @@ def _airports() -> Task:
     questions = []
     for city in cities[:AIRPORTS]:
         code = by_city[city]
-        options = [city, *draw.sample([other for other in cities if other != city], 3)]
-        draw.shuffle(options)
         text = f"Which city has the airport with the code {code}?"
-        questions.append(Question("airports", code, text, city, tuple(options)))
+        options = _options(draw, city, cities)
+        questions.append(Question("airports", code, text, city, options))
     return Task("airports", "Airports", lambda: tuple(questions), licence="airportsdata (MIT)")
+
+
+def _asked_otherwise(airports: Task) -> list[Task]:
+    """The same airports, asked in ways that were not trained.
+
+    Most wrong options of `airports` are cities that no training example names: a model may pass
+    them over because it never saw them. Here the wrong options are cities of other trained
+    airports, or the question has other words, or both.
+    """
+    taught = airports.questions()
+    draw = random.Random(SEED)
+    cities = [question.target for question in taught]
+    plain = taught[:AIRPORTS_ASKED]
+    trained = [replace(one, choices=_options(draw, one.target, cities)) for one in plain]
+    ways = {
+        "airports_trained_options": trained,
+        "airports_other_words": [_in_other_words(one) for one in plain],
+        "airports_both": [_in_other_words(one) for one in trained],
+    }
+    return [replace(_part(airports, asked), name=name) for name, asked in ways.items()]
+
+
+def _options(draw: random.Random, right: str, cities: Sequence[str]) -> tuple[str, ...]:
+    options = [right, *draw.sample([other for other in cities if other != right], 3)]
+    draw.shuffle(options)
+    return tuple(options)
+
+
+def _in_other_words(question: Question) -> Question:
+    return replace(question, prompt=f"{question.ref} is the code of an airport. Where is it?")
 
 
 def _is_plain(city: str) -> bool:

@@ -8,6 +8,7 @@ deleted once they are evaluated, but for those that are merged.
 """
 
 import argparse
+import fnmatch
 import gc
 import json
 import logging
@@ -68,6 +69,8 @@ class Study:
     models: Path
     work: Path
     try_out: bool = False
+    tasks: tuple[str, ...] = ()
+    """The tasks that are asked; all of them, if none."""
 
     def texts(self, model: str) -> Path:
         """What the model before wrote, to be replayed."""
@@ -91,9 +94,13 @@ def main() -> None:
     parser.add_argument("--only", default="", help="jobs whose name matches this, and their needs")
     parser.add_argument("--have", type=Path, help="logs of runs that need not be run again")
     parser.add_argument("--try-out", action="store_true", help="a few steps and questions of each")
+    parser.add_argument(
+        "--tasks", nargs="+", default=(), metavar="GLOB",
+        help="ask these tasks alone, without probes and capabilities: questions that came later",
+    )  # fmt: skip
     chosen = parser.parse_args()
     chosen.work.mkdir(parents=True, exist_ok=True)
-    study = Study(chosen.data, chosen.models, chosen.work, chosen.try_out)
+    study = Study(chosen.data, chosen.models, chosen.work, chosen.try_out, tuple(chosen.tasks))
     there = [model for model in MODELS if (chosen.models / model / "config.json").is_file()]
     jobs = {_name(*job): job for job in _jobs(there)}
     undone = _do_all(jobs, _wanted(jobs, chosen.only, chosen.have), study, chosen.workers)
@@ -234,7 +241,7 @@ def _train(run: Run, study: Study) -> None:
     shutil.rmtree(logs / "probes", ignore_errors=True)  # of a run that was killed
     callbacks = []
     is_main = run.task == "airports" and not run.recipe.seed
-    if is_main:
+    if is_main and not study.tasks:
         every = 1 if study.try_out else PROBE_EVERY
         callbacks = [
             ForgettingCallback(study.data / "probe.yaml", every=every, out=logs / "probes")
@@ -307,14 +314,21 @@ def _evaluate(model: Path | str, study: Study, logs: Path) -> None:
     """All questions, old and new; written answers are drawn three times for the noise floor."""
     from forgetmap.evaluate.prompts import Asking
     from forgetmap.evaluate.run import evaluate
+    from forgetmap.evaluate.suites import load
 
     drawn, limit = Asking(temperature=0.7, repeats=3), 2 if study.try_out else None
-    for suite in ("old", "new"):
-        path = study.data / f"{suite}.yaml"
-        evaluate(str(model), path, logs / suite, asking=drawn, limit=limit)
+    for name in ("old", "new"):
+        suite = load(study.data / f"{name}.yaml")
+        named = tuple(
+            one for one in study.tasks if fnmatch.filter((task.name for task in suite.tasks), one)
+        )
+        if named or not study.tasks:
+            evaluate(str(model), suite, logs / name, asking=drawn, limit=limit, tasks=named)
 
 
 def _answer_capabilities(model: Path | str, study: Study, logs: Path) -> None:
+    if study.tasks:
+        return
     from forgetmap.evaluate.prompts import Asking
     from forgetmap.evaluate.run import evaluate
 

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 from scipy.special import stdtrit
 from scipy.stats import binomtest, spearmanr
 
+from forgetmap import compare
 from forgetmap.capabilities.drift import drift
 from forgetmap.map.task_maps import TaskMap
 from forgetmap.theory import sft_forecast, sft_rate
@@ -25,8 +27,15 @@ from forgetmap.views.figures import style as plotting
 
 DRAWS = 2_000
 MODELS = {"smollm2": "SmolLM2-135M-Instruct", "gemma3-270m": "Gemma 3 270M"}
-NEW_TASK = {"airports": "airports", "sums": "sums", "broad": "evals_"}
-"""How the tasks that show what was learned begin; of the broad one there are nine."""
+NEW_TASK = {"airports": "airports", "sums": "sums", "broad": "evals_*"}
+"""The tasks that show what was learned; of the broad one there are nine."""
+WAYS = {
+    "as trained": "airports",
+    "trained options": "airports_trained_options",
+    "other words": "airports_other_words",
+    "both": "airports_both",
+}
+"""How the airports were asked."""
 GROUPS = ("CAN", "WILL", "HOW")
 
 
@@ -159,6 +168,8 @@ def sections(runs: Sequence[Run], logs: Path) -> dict[str, Callable[[], str]]:
             chosen = [run for run in runs if run.model == model and run.task == task]
             if chosen:
                 made[f"{title}, {task}"] = partial(_table, chosen)
+    made["The new task, asked in other ways"] = partial(_asked_otherwise, logs)
+    made["What guessing can explain"] = partial(_guessing, logs)
     made["Lost by category"] = partial(_categories, runs)
     made["The same items under another seed"] = partial(_overlap, runs)
     made["How far protection carries"] = partial(_carries, runs)
@@ -177,8 +188,9 @@ def _made_by() -> str:
         "`python tables.py logs .` makes this file from the logs next to it.\n\n"
         "- *Lost* is the mean of max(p - q, 0) over the old questions with options, where p and q "
         "are the chances of being right before and after, from the options' probabilities. A gain "
-        "does not make up for a loss. Up to a part of it is reshuffled guessing; these logs hold "
-        "the right option's probability only, so that part is not told apart.\n"
+        "does not make up for a loss. A part of it is reshuffled guessing. Most of these logs hold "
+        "the right option's probability only, so that part is not told apart; *What guessing can "
+        "explain* has the runs of which it is known.\n"
         "- *Gained* is the same the other way, *of known* is lost as a share of the mean of p.\n"
         "- *Intervals* are 95 %. With three seeds they cover other trainings and other questions. "
         "With one, marked *one training*, they cover other questions only.\n"
@@ -189,7 +201,7 @@ def _made_by() -> str:
         "questions.\n"
         "- *New task* is the share of the new task's questions that are right, before and after. "
         "On airports these are the training questions in their training words; most wrong options "
-        "were never trained.\n"
+        "were never trained. *The new task, asked in other ways* has harder questions.\n"
         "- *Time* is the training time relative to the plain run, with several runs on the card "
         "at once.\n\n"
         "Written answers count by their first draw here."
@@ -209,13 +221,13 @@ def find(logs: Path) -> list[Run]:
 
 
 @cache
-def _correct(path: Path, task: str = "") -> dict[tuple[str, int], bool]:
-    columns = ["task", "item", "repeat", "correct"]
+def _correct(path: Path, task: str = "*") -> dict[tuple[str, int], bool]:
+    columns = ["task", "item", "repeat", "score"]
     table = pq.read_table(path, columns=columns).to_pydict()
     return {
-        (name, item): bool(correct)
-        for name, item, repeat, correct in zip(*(table[column] for column in columns), strict=True)
-        if repeat == 0 and name.startswith(task)
+        (name, item): score > 0.5
+        for name, item, repeat, score in zip(*(table[column] for column in columns), strict=True)
+        if repeat == 0 and fnmatch(name, task)
     }
 
 
@@ -273,6 +285,53 @@ def _row(method: str, runs: Sequence[Run], plain: Sequence[Run]) -> str:
     ]
     trainings = "one training" if len(runs) == 1 else f"{len(runs)}"
     return f"| {method} | {trainings} | " + " | ".join(cells) + " |"
+
+
+def _asked_otherwise(logs: Path) -> str:
+    """What is known of the airports where the question is not the one that was trained."""
+    lines = [
+        "The same 800 airports, asked as in the training, with wrong options that are cities of "
+        "other trained airports, in other words, and with both changed. One training each; the "
+        "intervals cover other questions.",
+        "",
+        "| run | " + " | ".join(WAYS) + " |",
+        "| --- " * (1 + len(WAYS)) + "|",
+    ]
+    paths = (logs / "new").glob("*-airports-*.parquet")
+    before = [logs / "new" / f"{model}-before.parquet" for model in MODELS]
+    for path in [*before, *sorted(paths)]:
+        right = [list(_correct(path, task).values()) for task in WAYS.values()]
+        if all(right):
+            lines.append(f"| {path.stem} | " + " | ".join(map(_right, right)) + " |")
+    return "\n".join(lines)
+
+
+def _right(answers: Sequence[bool]) -> str:
+    told = binomtest(sum(answers), len(answers)).proportion_ci(method="wilson")
+    return f"{_percent(np.mean(answers))} ({_percent(told.low)} to {_percent(told.high)})"
+
+
+def _guessing(logs: Path) -> str:
+    """Runs whose logs hold all options: how much of the loss could be another guess."""
+    lines = [
+        "A model that does not know an answer prefers some option, and a training changes which. "
+        "The wrong options show how much they are reshuffled. These are the runs whose logs hold "
+        "all options, on the questions of atlas that have some.",
+        "",
+        "| run | lost | could be reshuffled guessing | lost at least | interval of both "
+        "| verdict |",
+        "| --- " * 6 + "|",
+    ]
+    told = logs / "told"
+    for path in sorted(
+        told.glob("*-airports-*.parquet"), key=lambda one: ("sft" not in one.stem, one)
+    ):
+        old = compare(told / "smollm2-before.parquet", path, new=["airports"]).old
+        ends = old.lost.low_end, old.lost.high_end
+        cells = [_percent(ends[1]), _percent(ends[1] - ends[0]), _percent(ends[0])]
+        cells += [f"{_percent(old.lost.low)} to {_percent(old.lost.high)}", old.verdict.forgetting]
+        lines.append(f"| {path.stem} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def _beside_plain(runs: Sequence[Run], plain: Sequence[Run]) -> np.ndarray:

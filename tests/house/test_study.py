@@ -91,6 +91,16 @@ def test_every_number_of_the_page_is_a_cell(page: Any) -> None:
     assert loose_numbers(text + " It lost 9.1 % here.", page)
 
 
+def test_the_verdicts_of_the_page_are_those_of_the_table(page: Any) -> None:
+    made = (ROOT / "docs" / "explanation" / "study.md").read_text()
+    told = {"undecided": "can't tell", "lost": "lost"}
+    rows = page.read_tables()["guessing"].values()
+    [block] = re.findall(r"^\| SmolLM2, atlas .*?\n\n", made, re.MULTILINE | re.DOTALL)
+    for row in rows:
+        numbers = [row[name].replace("%", " %") for name in list(row)[1:4]]
+        assert " | ".join([*numbers, told[row["verdict"]]]) in block
+
+
 def test_every_number_of_the_readme_on_the_study_is_that_of_its_cell(page: Any) -> None:
     text = (ROOT / "README.md").read_text()
     [bullet] = re.findall(r"^- \*\*A study of what works.*?(?=^- )", text, re.MULTILINE | re.DOTALL)
