@@ -223,6 +223,18 @@ def test_what_cannot_be_compared_is_withheld(
     assert judge(result, loose).verdict == "BLOCK"
 
 
+def test_missing_tasks_withhold_the_verdict_and_are_named(tmp_path: Path) -> None:
+    """Nine of ten tasks are missing after; what is left is the same."""
+    rows = [row for task in range(10) for row in items([1] * 30, task=f"t{task}")]
+    before = write_jsonl(tmp_path / "before.jsonl", rows)
+    after = write_jsonl(tmp_path / "after.jsonl", [row for row in rows if row["task"] == "t0"])
+    judgement = judge(compare(before, after), policy({"max": 1.0}, require={"coverage": 0.95}))
+    assert judgement.verdict == "WITHHELD"
+    [told] = judgement.obstacles
+    assert "only 10.0 % of the items before" in told
+    assert "9 of its tasks are missing: t1, t2" in told
+
+
 def test_a_tenth_of_the_items_proves_nothing(made: ForgettingMap, work: Any) -> None:
     """The usual policy and the plain limit are withheld, whichever side lacks the items."""
     for side in ("before", "after"):

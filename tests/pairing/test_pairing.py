@@ -54,6 +54,28 @@ def test_coverage_counts_what_is_on_one_side_only():
     assert (coverage.only_before, coverage.only_after) == (2, 0)
 
 
+def test_items_of_tasks_that_only_one_log_has_are_counted():
+    before = samples({"arc": [1, 0, 1, 1], "boolq": [1, 1, 0], "csqa": [0, 1]})
+    after = samples({"arc": [1, 0, 1, 1]})
+    covered = pair(before, after).coverage
+    assert (covered.items_before, covered.items_after, covered.matched) == (9, 4, 4)
+    assert (covered.only_before, covered.only_after) == (5, 0)
+    assert (covered.missing_before, covered.missing_after) == ([], ["boolq", "csqa"])
+    assert pair(after, before).coverage.missing_before == ["boolq", "csqa"]
+
+
+def test_a_task_without_a_shared_metric_counts_as_missing_on_both_sides():
+    before = samples({"arc": [1, 0], "boolq": [1, 1, 0]})
+    renamed = [
+        {**row, "metric": "other" if row["task"] == "boolq" else row["metric"]}
+        for row in before.data.to_pylist()
+    ]
+    covered = pair(before, Samples.from_rows(renamed)).coverage
+    assert (covered.items_before, covered.items_after, covered.matched) == (5, 5, 2)
+    assert (covered.only_before, covered.only_after) == (3, 3)
+    assert covered.missing_before == covered.missing_after == ["boolq"]
+
+
 def test_an_unscored_item_is_neither_right_nor_wrong():
     pairs = pair(samples({"t": [1, None, 0]}), samples({"t": [0, 1, float("nan")]}))
     assert pairs.coverage.unscored == 2

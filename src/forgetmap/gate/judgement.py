@@ -17,7 +17,7 @@ from pydantic import Field
 
 from forgetmap.base.errors import InputError, WithheldError
 from forgetmap.base.model import Frozen
-from forgetmap.base.words import percent
+from forgetmap.base.words import percent, some
 from forgetmap.capabilities.drift_result import Drift
 from forgetmap.gate.evidence import Measurement, drifting, in_drift, in_map
 from forgetmap.gate.policy import (
@@ -244,12 +244,13 @@ def _obstacles(result: ForgettingMap, require: Require, drift: Drift | None) -> 
 def _uncovered(result: ForgettingMap, least: float) -> Iterator[str]:
     """The sides of which too few items could be compared."""
     covered = result.coverage
-    for side, count in (("before", covered.items_before), ("after", covered.items_after)):
-        part = covered.matched / max(1, count)
+    for side, tasks in (("before", covered.missing_after), ("after", covered.missing_before)):
+        part = covered.share(side)
         if part < least:
+            missing = f"; {len(tasks)} of its tasks are missing: {some(tasks)}" if tasks else ""
             yield (
                 f"only {percent(part)} of the items {side} could be compared; "
-                f"{percent(least)} are asked for"
+                f"{percent(least)} are asked for{missing}"
             )
 
 

@@ -227,10 +227,7 @@ def write_policy(result: ForgettingMap) -> str:
             {"where": "old", "measure": f"{_CAUSE}{name}", "max": margin, "tier": "warn"}
             for name in ("format", "truncated", "refused")
         ]
-    covered = min(
-        result.coverage.matched / max(1, count)
-        for count in (result.coverage.items_before, result.coverage.items_after)
-    )
+    covered = min(result.coverage.share("before"), result.coverage.share("after"))
     allowed = _flow(sorted({setting_name(confound.setting) for confound in result.confounds}))
     return "\n".join(
         [

@@ -314,6 +314,9 @@ class PairedLogs(Logs):
         rows = self._conflicts(before, after) if only_before and only_after else []
         keys_before = len({(task, key) for task, _, key, _ in rows})
         keys_after = len({(task, key) for task, _, _, key in rows})
+        missing = {side: self._not_shared(side, before, after) for side in (before, after)}
+        only_before += self._items_of(before, missing[before])
+        only_after += self._items_of(after, missing[after])
         coverage = Coverage(
             items_before=both + only_before,
             items_after=both + only_after,
@@ -324,9 +327,30 @@ class PairedLogs(Logs):
             only_after=only_after - keys_after,
             conflicts=keys_before,
             duplicates=sum(int(each.copies) for each in patterns),
+            missing_before=missing[after],
+            missing_after=missing[before],
             identity=self.identity_used,
         )
         return coverage, sorted({(task, ref) for task, ref, _, _ in rows})
+
+    def _not_shared(self, side: str, before: str, after: str) -> list[str]:
+        """The tasks of a side that the pair does not compare, for want of the task or a metric."""
+        compared = set.intersection(
+            *({task for task, _ in self.chosen[each]} for each in (before, after))
+        )
+        return sorted({task for task, _ in self.stock[side]} - compared)
+
+    def _items_of(self, side: str, tasks: list[str]) -> int:
+        """How many items a side holds of some tasks."""
+        if not tasks:
+            return 0
+        [(items,)] = self._query(
+            f"""WITH items AS (
+                    SELECT DISTINCT task, coalesce(CAST(item AS VARCHAR), item_ref, source) AS item
+                    FROM {side}_rows WHERE task IN ({quoted(*tasks)}))
+                SELECT count(*) FROM items"""
+        )
+        return int(items)
 
     def _one_sided(self, before: str, after: str) -> list[str]:
         """What to say of the tasks that only one of two logs has."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from pydantic import Field
+
 from forgetmap.base.model import Frozen
 from forgetmap.samples.table import Samples
 
@@ -12,7 +14,10 @@ Identity = Literal["content", "index"]
 
 
 class Coverage(Frozen):
-    """What was and was not compared; nothing is dropped in silence."""
+    """What was and was not compared; nothing is dropped in silence.
+
+    All counts include the items of tasks that only one log has.
+    """
 
     items_before: int = 0
     items_after: int = 0
@@ -25,7 +30,15 @@ class Coverage(Frozen):
     unscored_runs: int = 0
     """Repeats without a score of items that were compared by their other repeats."""
     duplicates: int = 0
+    missing_before: list[str] = Field(default_factory=list)
+    """Tasks of the other log that this one lacks, or holds under other metrics alone."""
+    missing_after: list[str] = Field(default_factory=list)
     identity: Identity = "content"
+
+    def share(self, side: str) -> float:
+        """The share of one log's items that was compared; items of missing tasks were not."""
+        items = self.items_before if side == "before" else self.items_after
+        return self.matched / max(1, items)
 
 
 class Confound(Frozen):
