@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import stat
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pytest
 
 import forgetmap
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import replacing, write_text
+from forgetmap.base.files import create_text, replacing, write_text
 from forgetmap.samples.table import SCHEMA, TEXT_COLUMNS, Meta, Samples
 from logs import Workplace, child, content_of, items, write_jsonl
 
@@ -535,3 +536,31 @@ def test_no_flips_is_a_readable_empty_list(work: Workplace, name: str) -> None:
         assert {"task", "transition", "answer_after"} <= set(pq.read_schema(name).names)
     else:
         assert Path(name).read_bytes() == b""
+
+
+def test_what_a_killed_program_left_is_swept(tmp_path: Path) -> None:
+    """Parts of the same file that nobody holds go; young ones and those in use stay."""
+    killed, young, other = (
+        tmp_path / name for name in (".a.json.1.part", ".a.json.2.part", ".b.json.3.part")
+    )
+    for path in (killed, young, other):
+        path.write_text("half")
+    long_ago = time.time() - 3600
+    for path in (killed, other):
+        os.utime(path, (long_ago, long_ago))
+    with replacing(tmp_path / "a.json") as temporary:
+        os.utime(temporary, (long_ago, long_ago))
+        write_text(tmp_path / "a.json", "1")
+        assert temporary.exists()
+        temporary.write_text("2")
+    assert (tmp_path / "a.json").read_text() == "2"
+    assert [path.exists() for path in (killed, young, other)] == [False, True, True]
+
+
+def test_a_file_that_must_be_new_is_written_by_one_alone(tmp_path: Path) -> None:
+    path = tmp_path / "name.json"
+    create_text(path, "one")
+    with pytest.raises(FileExistsError):
+        create_text(path, "two")
+    assert path.read_text() == "one"
+    assert list(tmp_path.iterdir()) == [path]

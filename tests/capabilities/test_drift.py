@@ -844,7 +844,7 @@ def test_a_task_without_content_on_one_side_is_paired_by_id():
 
 def test_results_of_earlier_versions_lack_the_newer_fields():
     result = compare(scores(BEFORE), scores(AFTER))
-    stored = json.loads(result.to_json())
+    stored = json.loads(result.model_dump_json())
     for row in (*stored["groups"], *stored["capabilities"], *stored["metrics"]):
         for name in ("lost", "gained", "missing", "decides"):
             del row[name]
@@ -858,6 +858,6 @@ def test_results_of_earlier_versions_lack_the_newer_fields():
 
 
 def test_results_of_earlier_versions_have_no_coverage():
-    stored = json.loads(compare(scores(BEFORE), scores(AFTER)).to_json())
+    stored = json.loads(compare(scores(BEFORE), scores(AFTER)).model_dump_json())
     del stored["coverage"]
     assert Drift.from_json(json.dumps(stored)).coverage is None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from test_gate import run
 from typer.testing import CliRunner
@@ -14,6 +16,8 @@ from typer.testing import CliRunner
 from browser import chromium, serious_faults, visit
 from forgetmap.api import compare
 from forgetmap.base.errors import InputError
+from forgetmap.base.files import create_text
+from forgetmap.gate import baseline as baselines
 from forgetmap.gate.baseline import (
     HISTORY,
     STORE,
@@ -54,6 +58,63 @@ def test_a_baseline_is_named_by_its_content(store: Path) -> None:
     assert content(store).stat().st_mode & 0o222 == 0
     assert not [path for path in store.rglob(".*") if path.is_file()]  # nothing left over
     assert reference.to_batches(["response"]) is not None
+
+
+def test_the_same_rows_may_be_written_otherwise(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another version of pyarrow writes other bytes of the same rows: that is no other content."""
+    kept = open_baseline("base", store)[0]
+    plain = pq.ParquetWriter
+    monkeypatch.setattr(pq, "ParquetWriter", lambda *a, **k: plain(*a, **{**k, "version": "1.0"}))
+    assert save_baseline("base", "before.jsonl", store=store) == kept
+    assert save_baseline("two", "before.jsonl", store=store).sha256 != kept.sha256
+    with pytest.raises(InputError, match="is frozen with other content"):
+        save_baseline("base", "after.jsonl", store=store)
+
+
+def test_of_two_writers_of_one_name_one_wins(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other one comes between the look and the write, and is not overwritten."""
+
+    def late(path: Path, text: str) -> None:
+        monkeypatch.setattr(baselines, "create_text", create_text)
+        save_baseline("new", "after.jsonl", store=store)
+        create_text(path, text)
+
+    monkeypatch.setattr(baselines, "create_text", late)
+    with pytest.raises(InputError, match="baseline new: is frozen with other content"):
+        save_baseline("new", "before.jsonl", store=store)
+    _, samples = open_baseline("new", store)
+    assert compare(samples, "after.jsonl", **FAST).total.raw.lost.value == 0
+
+
+def test_a_line_of_history_that_is_cut_short_is_told(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = os.write
+    with monkeypatch.context() as short:
+        short.setattr(os, "write", lambda handle, data: plain(handle, data[:50]))
+        with pytest.raises(InputError, match="only a part of the line could be written"):
+            compare_with_baseline("base", "after.jsonl", store=store)
+    compare_with_baseline("base", "after.jsonl", store=store)
+    history = read_history("base", store)
+    assert (len(history.entries), history.damaged) == (1, 1)
+
+
+def test_a_changed_number_in_the_history_is_noticed(store: Path) -> None:
+    compare_with_baseline("base", "after.jsonl", store=store)
+    path = store / HISTORY
+    path.write_text(path.read_text().replace('"n":40', '"n":41'))
+    assert read_history("base", store) == ([], 1)
+
+
+def test_what_a_killed_save_left_is_swept(store: Path) -> None:
+    left = [store / "objects" / name for name in (".new.1.part", "..new.1.part.x.part")]
+    for path in left:
+        path.write_text("half")
+        os.utime(path, (1, 1))
+    save_baseline("base", "before.jsonl", store=store)
+    assert not any(path.exists() for path in left)
 
 
 def test_a_baseline_can_stand_where_a_log_does(store: Path) -> None:

@@ -367,7 +367,12 @@ def test_the_command(
     done = run("--drift", "map.json")
     assert done.exit_code == 2
     assert "map.json: the drift has schema version 2" in done.output
+    assert "upgrade forgetmap to read it, if it is a drift" in " ".join(done.output.split())
     drift = json.loads(Path("drift.json").read_text())
+    Path("other.json").write_text(json.dumps(drift | {"metrics": 1}))
+    done = run("--drift", "other.json")
+    assert (done.exit_code, "was changed after it was written" in done.output) == (2, True)
+    del drift["checksum"]
     Path("other.json").write_text(json.dumps(drift | {"metrics": 1}))
     done = run("--drift", "other.json")
     assert done.exit_code == 2

@@ -300,3 +300,15 @@ def test_a_mean_over_tiny_identical_groups_proves_nothing_either():
     log = samples({"t": [1, 0, 1], "u": [0, 1, 1]})
     macro = compare(log, shuffled(log), **FAST).macro
     assert (macro.verdict.net, macro.verdict.forgetting) == ("undecided", "undecided")
+
+
+def test_any_flipped_bit_of_a_map_is_noticed_or_harmless(example):
+    good = example.to_json().encode()
+    rng = random.Random(3)
+    for _ in range(300):
+        place, bit = rng.randrange(len(good)), 1 << rng.randrange(8)
+        text = good[:place] + bytes([good[place] ^ bit]) + good[place + 1 :]
+        try:
+            assert ForgettingMap.from_json(text) == example  # white space, or the checksum's name
+        except InputError:
+            continue

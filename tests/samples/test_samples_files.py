@@ -1,6 +1,9 @@
-"""Samples files whose footer tells of values that cannot be."""
+"""Samples files that hold values that cannot be, or were damaged."""
 
 from __future__ import annotations
+
+import random
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute
@@ -9,6 +12,8 @@ import pytest
 
 import forgetmap
 from forgetmap.base.errors import InputError
+from forgetmap.base.sealed import SEAL
+from forgetmap.samples.table import Samples
 from small_logs import samples
 
 
@@ -77,3 +82,35 @@ def test_values_that_can_be_are_read(column, value, tmp_path):
     path = rewritten(tmp_path / "s.parquet", column, value)
     (batch,) = forgetmap.read(path).to_batches([column])
     assert batch[column].to_pylist()[1] == value
+
+
+def test_any_flipped_bit_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    samples({"t": [1, 0, 1] * 200}, response="an answer").write(path)
+    Samples.read(path)
+    good = path.read_bytes()
+    rng = random.Random(5)
+    unnoticed = []
+    for _ in range(300):
+        place, bit = rng.randrange(len(good)), 1 << rng.randrange(8)
+        path.write_bytes(good[:place] + bytes([good[place] ^ bit]) + good[place + 1 :])
+        try:
+            Samples.read(path)
+        except InputError:
+            continue
+        unnoticed.append(place)
+    # Only the seal's name and size can be hit unseen: then there is nothing to check against.
+    start = good.rindex(SEAL.encode())
+    assert set(unnoticed) <= set(range(start, start + len(SEAL) + 20))
+
+
+def test_a_file_that_another_program_wrote_again_is_read(tmp_path: Path) -> None:
+    """Where the seal travels with the metadata it no longer fits; that is not damage."""
+    path = tmp_path / "log.parquet"
+    samples({"t": [1, 0, 1] * 200}).write(path)
+    kept = pq.ParquetFile(path).metadata.metadata
+    table = pq.read_table(path)
+    with pq.ParquetWriter(path, table.schema) as writer:
+        writer.write_table(table.slice(1))
+        writer.add_key_value_metadata({SEAL: kept[SEAL.encode()].decode()})
+    assert len(Samples.read(path)) == 599

@@ -18,6 +18,7 @@ import pytest
 
 from browser import chromium, visit
 from forgetmap.base.errors import InputError
+from forgetmap.base.files import replacing
 from forgetmap.map.items import PAGE, TRANSITIONS, Filter, ItemStore
 from forgetmap.map.saved import find_saved, open_saved, save_comparison
 from places import ROOT
@@ -132,9 +133,7 @@ def test_items_are_those_of_the_pairs(store: ItemStore, rows: list[dict[str, Any
     assert store.find("tales", "0") is None
 
 
-@pytest.mark.parametrize(
-    "damage", ["no file", "no parquet", "other columns", "cut off", "other map"]
-)
+@pytest.mark.parametrize("damage", ["no file", "no parquet", "other columns", "cut off", "a bit"])
 def test_a_damaged_comparison_is_refused_in_one_line(
     saved: Path, tmp_path: Path, damage: str
 ) -> None:
@@ -147,8 +146,8 @@ def test_a_damaged_comparison_is_refused_in_one_line(
         items.write_bytes(b"PAR1 no")
     elif damage == "cut off":
         items.write_bytes(good[: len(good) // 2])
-    elif damage == "other map":
-        items.write_bytes((saved / "hostile" / "items.parquet").read_bytes())
+    elif damage == "a bit":
+        items.write_bytes(good[:1000] + bytes([good[1000] ^ 4]) + good[1001:])
     elif damage == "other columns":
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -157,6 +156,26 @@ def test_a_damaged_comparison_is_refused_in_one_line(
     with pytest.raises(InputError, match=re.escape(str(folder))) as caught:
         open_saved(folder)
     assert "\n" not in str(caught.value)
+
+
+def test_a_save_that_ended_half_way_is_whole(saved: Path, tmp_path: Path) -> None:
+    """The new items came, the new map did not: the items bring their own."""
+    for name, source in (("map.json", "plain"), ("items.parquet", "hostile")):
+        (tmp_path / name).write_bytes((saved / source / name).read_bytes())
+    opened, whole = open_saved(tmp_path), open_saved(saved / "hostile")
+    assert opened.result == whole.result
+    assert opened.store.total == whole.store.total
+
+
+def test_saving_again_does_not_mix_with_what_is_open(saved: Path, tmp_path: Path) -> None:
+    items = tmp_path / "items.parquet"
+    items.write_bytes((saved / "plain" / "items.parquet").read_bytes())
+    store = ItemStore(items)
+    store.page(Filter())
+    with replacing(items) as fresh:
+        fresh.write_bytes((saved / "hostile" / "items.parquet").read_bytes())
+    with pytest.raises(InputError, match="was saved again while it was open"):
+        store.page(Filter())
 
 
 def test_only_saved_comparisons_are_found_and_links_do_not_lead_out(

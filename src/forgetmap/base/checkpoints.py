@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import flush_to_disk
+from forgetmap.base.files import PART, flush_to_disk, in_use, sweep
 
 DTYPE_SIZES = {
     **{"F64": 8, "F32": 4, "F16": 2, "BF16": 2},
@@ -47,12 +47,14 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 def new_folder(out: Path) -> Iterator[Path]:
     """Yield a temporary folder beside `out` that becomes `out`, whole, on success."""
     try:
-        made = tempfile.mkdtemp(prefix=f".{out.name[:100]}.", suffix=".part", dir=out.parent)
+        begin = f".{out.name[:100]}."
+        sweep(out.parent, begin)
+        folder = Path(tempfile.mkdtemp(prefix=begin, suffix=PART, dir=out.parent))
     except OSError as error:
         raise InputError(f"{out}: cannot be made a folder ({error.strerror})") from error
-    folder = Path(made)
     try:
-        yield folder
+        with in_use(folder):
+            yield folder
         for file in folder.iterdir():
             flush_to_disk(file)
         folder.chmod(0o755)

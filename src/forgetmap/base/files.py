@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import filecmp
 import fnmatch
+import glob
 import os
 import shutil
 import tempfile
+import time
 import uuid
 import weakref
 from collections.abc import Iterator
@@ -18,6 +21,10 @@ from typing import BinaryIO
 
 from forgetmap.base.errors import InputError
 
+PART = ".part"
+"""How the names of files and folders end that are not whole yet."""
+_YOUNG = 60.0
+"""Seconds after which a part that nobody holds counts as left behind."""
 MAX_LINE_BYTES = 64 * 2**20
 """A longer line is not a log record; reading on would fill the memory (think of a sparse file)."""
 
@@ -40,7 +47,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
     target = Path(os.path.realpath(path))  # a link stays a link, what it leads to is replaced
     temporary = _make_beside(path)
     try:
-        yield temporary
+        with in_use(temporary):
+            yield temporary
         flush_to_disk(temporary)
         temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         temporary.replace(target)
@@ -69,20 +77,56 @@ def _make_beside(path: str | Path) -> Path:
         if not folder.is_dir():
             where = Path(path).parent
             raise InputError(f"{path}: the folder {where} does not exist; create it first")
-        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=folder)
+        begin = f".{target.name[:100]}."
+        sweep(folder, begin)
+        handle, name = tempfile.mkstemp(prefix=begin, suffix=PART, dir=folder)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from error
     os.close(handle)
     return Path(name)
 
 
-def flush_to_disk(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+def sweep(folder: Path, begin: str) -> None:
+    """Remove what killed programs left of files or folders that begin so; what is in use stays."""
+    for path in folder.glob(f"{glob.escape(begin)}*{PART}"):
+        with contextlib.suppress(OSError, ImportError):  # gone already, or not ours to remove
+            if time.time() - path.stat().st_mtime < _YOUNG:
+                continue
+            with open_handle(path) as handle:
+                _lock(handle)
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@contextmanager
+def in_use(path: Path) -> Iterator[None]:
+    """Mark a file or folder as in use, for `sweep`; the mark goes with the program if it dies."""
+    with open_handle(path) as handle:
+        with contextlib.suppress(OSError, ImportError):  # without locks nothing is swept
+            _lock(handle)
+        yield
+
+
+def _lock(handle: int) -> None:
+    """Lock what the handle leads to; OSError where another program holds it."""
+    import fcntl  # not on Windows
+
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def open_handle(path: Path) -> Iterator[int]:
+    """A handle of a file or folder, for calls to the system."""
     handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        yield handle
     finally:
         os.close(handle)
+
+
+def flush_to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    with open_handle(path) as handle:
+        os.fsync(handle)
 
 
 def _umask() -> int:
@@ -110,6 +154,23 @@ def write_text(path: str | Path, text: str) -> None:
     """Write a text file atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def create_text(path: Path, text: str) -> None:
+    """Write a text file that is not there yet, whole; FileExistsError if someone was faster."""
+    temporary = _make_beside(path)
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        flush_to_disk(temporary)
+        temporary.chmod(0o666 & ~_umask())
+        os.link(temporary, path)
+        flush_to_disk(path.parent)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: writing failed ({error.strerror or error})") from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from forgetmap.base.errors import InputError
 
+CHECKSUM = "checksum"
+"""The field of a written result that tells whether the others are as they were written."""
 AnyResult = TypeVar("AnyResult", bound=BaseModel)
 
 
@@ -23,6 +26,47 @@ class Strict(BaseModel):
     """What a person writes in a file: an unknown key is a typo and is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def sealed_json(result: BaseModel, indent: int | None = 2) -> str:
+    """The JSON of a result, with a checksum of its content.
+
+    Example:
+        >>> class Count(Frozen):
+        ...     n: int
+        >>> text = sealed_json(Count(n=3), indent=None)
+        >>> text[:24]
+        '{"n":3,"checksum":"215dd'
+        >>> check_seal(json.loads(text.replace("3", "7", 1)))
+        Traceback (most recent call last):
+        ...
+        forgetmap.base.errors.InputError: was changed after it was written...
+    """
+    content = json.loads(result.model_dump_json())
+    text = json.dumps(
+        {**content, CHECKSUM: _digest(content)},
+        indent=indent,
+        ensure_ascii=False,
+        separators=None if indent else (",", ":"),
+    )
+    return text
+
+
+def check_seal(content: Any) -> None:
+    """Refuse content that does not fit its checksum; content without one is taken as it is."""
+    if not isinstance(content, dict) or CHECKSUM not in content:
+        return
+    rest = {name: value for name, value in content.items() if name != CHECKSUM}
+    if content[CHECKSUM] != _digest(rest):
+        raise InputError(
+            f"was changed after it was written: its content does not fit its {CHECKSUM}. Write it "
+            f"again, or take the field {CHECKSUM} out if the change was yours"
+        )
+
+
+def _digest(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()
 
 
 def parse_result(
@@ -53,8 +97,9 @@ def parse_result(
         if isinstance(version, int) and version > newest:
             raise InputError(
                 f"the {name} has schema version {version}, this forgetmap knows up to "
-                f"{newest}; upgrade forgetmap to read it"
+                f"{newest}; upgrade forgetmap to read it, if it is a {name}"
             )
+        check_seal(content)
         if isinstance(version, int) and version < newest:
             content = upgrade(content)
         return kind.model_validate(content)

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
-from forgetmap.base.model import Frozen, parse_result
+from forgetmap.base.model import Frozen, parse_result, sealed_json
 from forgetmap.base.version import __version__
 from forgetmap.base.words import percent, spreadsheet_safe
 from forgetmap.capabilities.manifest import Direction
@@ -216,7 +216,7 @@ class Drift(Frozen):
 
     def to_json(self) -> str:
         """The result in the public JSON contract (docs/reference/capabilities.md)."""
-        return self.model_dump_json(indent=2)
+        return sealed_json(self)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Drift:

@@ -11,22 +11,29 @@ A name is given once. What it stands for is checked against its hash whenever it
 
 from __future__ import annotations
 
-import hashlib
+import errno
 import os
 import re
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-from pydantic import ValidationError, model_validator
+import pyarrow as pa
+from pydantic import model_validator
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import lines, open_binary, write_text
-from forgetmap.base.model import Frozen
+from forgetmap.base.files import (
+    PART,
+    create_text,
+    file_hash,
+    in_use,
+    lines,
+    open_binary,
+    sweep,
+)
+from forgetmap.base.model import Frozen, parse_result, sealed_json
 from forgetmap.gate.judgement import Judgement
 from forgetmap.gate.policy import Policy
 from forgetmap.map.comparison import compare_logs
@@ -34,11 +41,13 @@ from forgetmap.map.old_maps import old_range
 from forgetmap.map.result import ForgettingMap
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
-from forgetmap.samples.table import Samples
+from forgetmap.samples.table import SCHEMA, Samples
 from forgetmap.stats.estimate import Estimate, Range
 
 STORE = Path(".forgetmap/baselines")
 HISTORY = "history.jsonl"
+_FRESH = ".new."
+"""How the name of an object begins before it is whole."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -128,18 +137,21 @@ def save_baseline(
     samples = read(log, how).only(model)
     for folder in (home / "objects", home / "names"):
         _make_folder(folder)
-    fresh = home / "objects" / f".{uuid.uuid4().hex}.new"
+    for begin in (_FRESH, f".{_FRESH}"):
+        sweep(home / "objects", begin)
+    fresh = home / "objects" / f"{_FRESH}{uuid.uuid4().hex}{PART}"
     try:
         samples.write(fresh)
-        kept = Baseline(
-            name=name,
-            sha256=_digest(fresh),
-            saved=_now(),
-            model=samples.model or samples.models[0],
-            harness=samples.meta.harness,
-            samples=len(samples),
-        )
-        return _freeze(home, kept, fresh)
+        with in_use(fresh):
+            kept = Baseline(
+                name=name,
+                sha256=file_hash(fresh),
+                saved=_now(),
+                model=samples.model or samples.models[0],
+                harness=samples.meta.harness,
+                samples=len(samples),
+            )
+            return _freeze(home, kept, fresh)
     finally:
         fresh.unlink(missing_ok=True)
 
@@ -147,19 +159,50 @@ def save_baseline(
 def _freeze(home: Path, kept: Baseline, fresh: Path) -> Baseline:
     """Give the content its name; first the object, then the label, which makes it count."""
     label = home / "names" / f"{kept.name}.json"
-    known = read_label(home, kept.name) if label.exists() else None
-    if known and known.sha256 != kept.sha256:
+    if label.exists():
+        return _freeze_again(home, kept, fresh)
+    _put(fresh, _object(home, kept.sha256), kept.sha256)
+    try:
+        create_text(label, sealed_json(kept) + "\n")
+    except FileExistsError:  # someone else gave the name in the meantime
+        return _freeze_again(home, kept, fresh)
+    return kept
+
+
+def _freeze_again(home: Path, kept: Baseline, fresh: Path) -> Baseline:
+    """The baseline that has the name already, if it holds the same rows."""
+    known = read_label(home, kept.name)
+    target = _object(home, known.sha256)
+    if known.sha256 == kept.sha256:
+        _put(fresh, target, known.sha256)  # damage is mended by the same log
+    elif not (_is_whole(target, known.sha256) and _same_rows(target, fresh)):
         raise InputError(
             f"baseline {kept.name}: is frozen with other content (sha256 {known.sha256[:12]}); "
             "save this log under another name"
         )
-    target = _object(home, kept.sha256)
-    if not target.is_file() or _digest(target) != kept.sha256:  # damage is mended by the same log
+    return known
+
+
+def _put(fresh: Path, target: Path, digest: str) -> None:
+    """Move content to its place, unless it is there and whole."""
+    if fresh.exists() and not _is_whole(target, digest):
         fresh.chmod(0o444)
         fresh.replace(target)
-    if known is None:
-        write_text(label, kept.model_dump_json(indent=2) + "\n")
-    return known or kept
+
+
+def _is_whole(path: Path, digest: str) -> bool:
+    return path.is_file() and file_hash(path) == digest
+
+
+def _same_rows(one: Path, other: Path) -> bool:
+    """Whether two files hold the same rows; other versions of pyarrow write them otherwise."""
+    sides = [Samples.read(path) for path in (one, other)]
+    return sides[0].meta == sides[1].meta and all(
+        pa.Table.from_batches(sides[0].to_batches([name])).equals(
+            pa.Table.from_batches(sides[1].to_batches([name]))
+        )
+        for name in SCHEMA.names
+    )
 
 
 def open_baseline(name: str, store: str | Path = STORE) -> tuple[Baseline, Samples]:
@@ -237,8 +280,8 @@ def read_history(name: str, store: str | Path = STORE) -> History:
     entries, damaged = [], 0
     for _, line in lines(path) if path.exists() else ():
         try:
-            entry = Entry.model_validate_json(line)
-        except ValidationError:
+            entry = parse_result(Entry, "history", 1, line)
+        except InputError:
             damaged += bool(line.strip())
             continue
         if entry.baseline == name:
@@ -278,8 +321,8 @@ def read_label(store: Path, name: str) -> Baseline:
     with open_binary(path) as file:
         raw = file.read(100_000)
     try:
-        kept = Baseline.model_validate_json(raw)
-    except ValidationError as error:
+        kept = parse_result(Baseline, "baseline", 1, raw)
+    except InputError as error:
         raise InputError(f"{path}: is damaged; save the baseline under another name") from error
     if kept.name != name or not re.fullmatch(r"[0-9a-f]{64}", kept.sha256):
         raise InputError(f"{path}: does not belong to the baseline {name}; it was tampered with")
@@ -289,30 +332,24 @@ def read_label(store: Path, name: str) -> Baseline:
 def _verify(kept: Baseline, path: Path) -> None:
     if not path.is_file():
         raise InputError(f"baseline {kept.name}: its content {path} is missing")
-    if _digest(path) != kept.sha256:
+    if file_hash(path) != kept.sha256:
         raise InputError(
             f"baseline {kept.name}: {path} is not what was saved (its checksum differs); "
             "restore it, or save a new baseline"
         )
 
 
-def _digest(path: Path) -> str:
-    with open_binary(path) as file:
-        digest = hashlib.sha256()
-        for part in iter(partial(file.read, 2**20), b""):
-            digest.update(part)
-    return digest.hexdigest()
-
-
 def _append(path: Path, entry: Entry) -> None:
     """Add a line in one write, so that two processes at once do not mix theirs."""
-    line = orjson.dumps(entry.model_dump()) + b"\n"
+    line = sealed_json(entry, indent=None).encode() + b"\n"
     try:
         handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
             size = os.fstat(handle).st_size
             cut_off = size and os.pread(handle, 1, size - 1) != b"\n"
-            os.write(handle, (b"\n" if cut_off else b"") + line)
+            line = (b"\n" if cut_off else b"") + line
+            if os.write(handle, line) < len(line):
+                raise OSError(errno.ENOSPC, "only a part of the line could be written")
             os.fsync(handle)
         finally:
             os.close(handle)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from forgetmap.base.files import write_text
-from forgetmap.base.model import Frozen, parse_result
+from forgetmap.base.model import Frozen, parse_result, sealed_json
 from forgetmap.base.version import __version__
 from forgetmap.lineage.lives import Kind
 from forgetmap.map.old_maps import NOTE, upgrade
@@ -250,7 +250,7 @@ class Lineage(Frozen):
 
     def to_json(self) -> str:
         """The lineage in the public JSON contract."""
-        return self.model_dump_json(indent=1)
+        return sealed_json(self, indent=1)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Lineage:

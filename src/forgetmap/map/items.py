@@ -11,14 +11,17 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from forgetmap.base.database import connect, plain_path
+from forgetmap.base.database import connect, plain_path, quoted
 from forgetmap.base.errors import InputError
+from forgetmap.base.sealed import EMPTY, SEAL, check_sealed, seal
 from forgetmap.map.comparison import Comparison
 from forgetmap.map.flips import COLUMNS
 
@@ -26,6 +29,8 @@ TRANSITIONS = ("forgotten", "gained", "never", "retained")
 CHANGED = TRANSITIONS[:2]
 NO_CAUSE = "-"
 """Asks for items without a cause."""
+MAP_KEY = "forgetmap:map"
+"""Where the file keeps the map of its items."""
 PAGE = 50
 MOST_CHARACTERS = 20_000
 """A longer text is cut where it is shown; the exported table has all of it."""
@@ -46,6 +51,8 @@ _HOLDS = "(" + " OR ".join(f"{name} ILIKE $text ESCAPE '\\'" for name in _SEARCH
 def write_items(comparison: Comparison, path: str | Path) -> None:
     """Write every compared item of the map's tasks, with the texts of those that changed.
 
+    The map goes into the file too: so the two always belong together.
+
     Args:
         comparison: The compared logs, read with their text.
         path: The Parquet file to write, in place.
@@ -60,11 +67,14 @@ def write_items(comparison: Comparison, path: str | Path) -> None:
         connection.register("stream", comparison.pairs.unchanged())
         connection.execute("INSERT INTO items BY NAME FROM stream SEMI JOIN wanted USING (task)")
         total = connection.execute("SELECT count(*) FROM items").fetchall()[0][0]
-        connection.sql("FROM items ORDER BY task, transition, cause, item").write_parquet(
-            str(path),
-            compression="zstd",
-            row_group_size=_group_rows(total),
+        kept = {MAP_KEY: comparison.map.to_json(), SEAL: EMPTY}
+        metadata = ", ".join(f"{quoted(key)}: {quoted(text)}" for key, text in kept.items())
+        connection.execute(
+            f"""COPY (FROM items ORDER BY task, transition, cause, item) TO {quoted(str(path))}
+                (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_group_rows(total)},
+                 KV_METADATA {{{metadata}}})"""
         )
+    seal(Path(path))
 
 
 class ItemGroup(NamedTuple):
@@ -130,6 +140,8 @@ class ItemStore:
         self.path = Path(path)
         if not self.path.is_file():
             raise InputError(f"{path}: is not a file; write it with forgetmap compare --save")
+        check_sealed(self.path)
+        self._stamp = self._stamped()
         self._connection = connect()
         self._connection.execute("SET parquet_metadata_cache = true")
         try:
@@ -249,16 +261,36 @@ class ItemStore:
         for batch in parts.to_arrow_reader(size):
             yield batch["file_row_number"].to_pylist(), batch["texts"].to_pylist()
 
+    @cached_property
+    def map(self) -> bytes | None:
+        """The JSON of the map that the items belong to; None in a file of an older version."""
+        metadata = pq.read_metadata(self.path).metadata or {}
+        text = metadata.get(MAP_KEY.encode())
+        return bytes(text) if text is not None else None
+
+    def _stamped(self) -> tuple[int, int, int]:
+        """What changes when the file is saved again."""
+        now = self.path.stat()
+        return now.st_ino, now.st_mtime_ns, now.st_size
+
+    def _check_same(self) -> None:
+        """Rows of one save must not mix with those of the next."""
+        if not self.path.is_file() or self._stamped() != self._stamp:
+            raise InputError(f"{self.path}: was saved again while it was open; open it again")
+
     def _arrow(self, query: str, values: dict[str, Any]) -> duckdb.DuckDBPyRelation:
+        self._check_same()
         return self._connection.cursor().sql(query, params=values)
 
     def _records(self, query: str, values: dict[str, Any] | None = None) -> list[dict[str, Any]]:
         try:
             cursor = self._connection.cursor().execute(query, values or {})
             names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         except (duckdb.IOException, duckdb.InvalidInputException) as error:
             raise InputError(f"{self.path}: is damaged; save it again") from error
+        self._check_same()
+        return rows
 
 
 def _group_rows(total: int) -> int:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from forgetmap.base.display import to_html
 from forgetmap.base.files import write_text
-from forgetmap.base.model import Frozen, parse_result
+from forgetmap.base.model import Frozen, parse_result, sealed_json
 from forgetmap.base.version import __version__
 from forgetmap.base.words import percent
 from forgetmap.map.old_maps import upgrade
@@ -174,7 +174,7 @@ class ForgettingMap(Frozen):
 
     def to_json(self) -> str:
         """The map in the public JSON contract (docs/reference/json.md)."""
-        return self.model_dump_json(indent=2)
+        return sealed_json(self)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> ForgettingMap:

@@ -1,4 +1,8 @@
-"""Comparisons on disk: a folder with the map and its items."""
+"""Comparisons on disk: a folder with the map and its items.
+
+The file of the items also holds the map, so that the two cannot come from different saves, whatever
+ends a save half way. `map.json` is there for people and other programs.
+"""
 
 from __future__ import annotations
 
@@ -58,13 +62,13 @@ def find_saved(path: str | Path) -> list[Path]:
 
 def open_saved(folder: Path) -> SavedComparison:
     """Open a saved comparison; a folder whose parts do not belong together is refused."""
+    store = ItemStore(folder / ITEMS)
     try:
-        result = ForgettingMap.from_json((folder / MAP).read_bytes())
+        result = ForgettingMap.from_json(store.map or (folder / MAP).read_bytes())
     except OSError as error:
         raise InputError(f"{folder / MAP}: cannot be read ({error.strerror})") from error
     except InputError as error:
         raise InputError(f"{folder / MAP}: {error}") from error
-    store = ItemStore(folder / ITEMS)
     if store.total != result.total.n:
         raise InputError(
             f"{folder}: the map counts {result.total.n} items and the list {store.total}; "

@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.files import file_hash
+from forgetmap.base.json import read_json
 from forgetmap.readers import parquet
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.samples.table import Samples
@@ -21,9 +23,16 @@ def sniff(path: Path) -> bool:
 
 
 def read(path: Path, how: ReadOptions) -> Samples:
-    """Read the results of a finished run."""
+    """Read the results of a finished run, if they are those that the manifest tells of."""
     if not (path / _MANIFEST).is_file():
         raise InputError(
             f"{path}: this evaluation has not finished; run its `forgetmap eval` again to go on"
+        )
+    manifest = read_json(path / _MANIFEST)
+    told = manifest.get("samples_sha256") if isinstance(manifest, dict) else None
+    if told is not None and told != file_hash(path / _SAMPLES):
+        raise InputError(
+            f"{path / _SAMPLES}: is not the file that {_MANIFEST} tells of (its checksum differs); "
+            "run its `forgetmap eval` again, which makes it from the stored answers"
         )
     return parquet.read(path / _SAMPLES, how)

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import replacing, temporary_folder
+from forgetmap.base.sealed import EMPTY, SEAL, check_sealed, seal
 from forgetmap.base.values import storable
 from forgetmap.samples.options import without_bad_options
 
@@ -136,12 +137,16 @@ class Samples:
 
     @classmethod
     def read(cls, path: str | Path) -> Samples:
-        """Open a Samples Parquet file; nothing but its footer is read."""
+        """Open a Samples Parquet file; its rows are read when they are needed.
+
+        A file that was damaged after it was written is refused.
+        """
         path = Path(path)
         schema = parquet_schema(path)
         raw = (schema.metadata or {}).get(META_KEY)
         if raw is None:
             raise InputError(f"{path}: is not a forgetmap Samples file (no forgetmap metadata)")
+        check_sealed(path)
         meta, version = parse_meta(path, raw)
         for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True):
             if name not in schema.names:
@@ -158,12 +163,12 @@ class Samples:
         """Write a Samples Parquet file, atomically."""
         meta = json.dumps({"schema_version": SCHEMA_VERSION, **asdict(self.meta)}).encode()
         schema = SCHEMA.with_metadata({META_KEY: meta})
-        with (
-            replacing(path) as temporary,
-            pq.ParquetWriter(temporary, schema, compression="zstd") as writer,
-        ):
-            for batch in self.to_batches():
-                writer.write_batch(batch, row_group_size=_ROW_GROUP)
+        with replacing(path) as temporary:
+            with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+                for batch in self.to_batches():
+                    writer.write_batch(batch, row_group_size=_ROW_GROUP)
+                writer.add_key_value_metadata({SEAL: EMPTY})
+            seal(temporary)
 
     def to_batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Stream the rows of the chosen model (of all, where none was chosen)."""
