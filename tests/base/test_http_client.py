@@ -10,7 +10,14 @@ import pytest
 
 from forgetmap.base import http as http_client
 from forgetmap.base.errors import InputError
-from forgetmap.base.http import AttemptFailed, Patience, RequestFailed, Response, retry_after
+from forgetmap.base.http import (
+    AttemptFailed,
+    Patience,
+    Refused,
+    RequestFailed,
+    Response,
+    retry_after,
+)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +66,33 @@ def test_pauses_double_with_jitter(pauses):
 def test_the_server_may_ask_for_longer_but_not_for_ever(pauses):
     patience = Patience(3, timeout=1, pause=0.001)
     assert asyncio.run(patience.keep_trying(failing(20.0, 1e9))) == "done"
-    assert pauses == [20.0, http_client.LONGEST_PAUSE]
+    longest = http_client.LONGEST_PAUSE
+    assert 20 <= pauses[0] <= 25
+    assert pauses[1] >= 1e9, "what a header may ask for is limited where it is read"
+    assert retry_after("1e9") == longest
+
+
+def test_pauses_have_a_cap_and_jitter_there_too(pauses):
+    asyncio.run(Patience(30, timeout=1, pause=1.0).keep_trying(failing(*[0] * 25)))
+    late = pauses[10:]
+    assert all(20 <= pause <= http_client.LONGEST_PAUSE for pause in late)
+    assert len(set(late)) == len(late)
+
+
+def test_a_busy_server_is_asked_more_often_than_a_broken_one(pauses):
+    tried = {}
+    for status in (429, 500):
+        count = 0
+
+        async def attempt(status=status):
+            nonlocal count
+            count += 1
+            Response(status, {}, b"").check("")
+
+        with pytest.raises(RequestFailed, match=f"HTTP {status}, "):
+            asyncio.run(Patience(6, timeout=1, pause=0.001).keep_trying(attempt))
+        tried[status] = count
+    assert tried == {429: 24, 500: 6}
 
 
 def test_after_the_last_attempt_nobody_waits(pauses):
@@ -71,19 +104,47 @@ def test_after_the_last_attempt_nobody_waits(pauses):
 @pytest.mark.parametrize("status", [408, 429, 500, 503, 529])
 def test_what_may_pass_is_an_attempt_that_failed(status):
     with pytest.raises(AttemptFailed, match=str(status)) as failure:
-        Response(status, {"retry-after": "7"}, b"").check("here", "wait")
+        Response(status, {"retry-after": "7"}, b"").check("wait")
     assert failure.value.pause == 7
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_what_cannot_pass_says_what_to_check(status):
-    with pytest.raises(InputError, match=rf"^here: HTTP {status}, .*; check the key$"):
-        Response(status, {}, b"").check("here", "check the key")
+    with pytest.raises(Refused, match=rf"^HTTP {status}, .*; check the key$"):
+        Response(status, {}, b"").check("check the key")
 
 
-@pytest.mark.parametrize("status", [200, 400, 413, 418])
-def test_other_codes_are_the_caller_s_to_judge(status):
-    Response(status, {}, b"").check("here", "")
+@pytest.mark.parametrize("status", [204, 206, 302, 400, 413, 418, 501])
+def test_every_other_code_is_a_request_that_failed(status):
+    with pytest.raises(RequestFailed, match=f"HTTP {status}"):
+        Response(status, {}, b"{}").check("")
+
+
+def test_only_200_is_a_reply():
+    Response(200, {}, b"").check("")
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("localhost:8000/v1", "is not an address"),
+        ("http://:80/v1", "is not an address"),
+        ("http://host:port/v1", "is not an address"),
+        ("http://[::1/v1", "is not an address"),
+        ("http://me:secret@host/v1", "no key in the address"),
+    ],
+)
+def test_an_address_is_checked_and_holds_no_key(url, says):
+    with pytest.raises(InputError, match=says) as refusal:
+        http_client.check_address(url, "endpoint", "KEY")
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("key", ["line\nbreak", "clé", "bell\x07"])
+def test_a_key_that_no_header_can_hold_is_one_clear_line(monkeypatch, key):
+    monkeypatch.setenv("SOME_KEY", key)
+    with pytest.raises(InputError, match="SOME_KEY: holds characters"):
+        http_client.headers_with_key("SOME_KEY")
 
 
 def test_an_address_that_is_none_is_one_clear_line():

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import random
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +24,8 @@ from forgetmap.evaluate import endpoint
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.evaluate.run import evaluate
+from forgetmap.evaluate.store import Store
+from logs import Workplace, assert_one_line, write_jsonl
 
 
 class Server(ThreadingHTTPServer):
@@ -77,7 +86,7 @@ def answer(asked, prompt):
         places = [0, *(n for n, c in enumerate(prompt) if c == " ")]
         values = [None, *(-float(len(prompt) - n) for n in places[1:])]
         told = {"token_logprobs": values, "text_offset": places}
-        choice = {"text": prompt, "logprobs": told}
+        choice = {"text": prompt, "logprobs": told, "finish_reason": "length"}
     else:
         first = prompt.split(" plus ")[0].split()[-1]
         text = f" {2 * int(first)}\n"
@@ -150,7 +159,7 @@ def test_a_server_that_never_recovers_ends_the_run_and_work_is_kept(serve, tmp_p
     server = serve(lambda prompt, attempt: (429, b"") if down.is_set() else None)
     evaluate(server.name, suite(10), tmp_path)
     down.set()
-    with pytest.raises(InputError, match="HTTP 429, 6 attempts; finished answers are kept"):
+    with pytest.raises(InputError, match=r"HTTP 429, 24 attempts\); finished answers are kept"):
         evaluate(server.name, suite(20), tmp_path)
     down.clear()
     assert evaluate(server.name, suite(20), tmp_path).evaluated == 10
@@ -165,6 +174,7 @@ def test_what_cannot_pass_ends_at_once(serve, tmp_path, status, words):
     with pytest.raises(InputError, match=words):
         evaluate(server.name, suite(), tmp_path)
     assert max(server.attempts.values()) == 1
+    assert len(server.attempts) <= 16 + 4, "what is under way at a time, and little more"
 
 
 def test_no_server_is_one_clear_line(tmp_path, monkeypatch):
@@ -212,7 +222,7 @@ def test_options_are_scored_by_what_the_server_echoes(serve, tmp_path):
 
 
 def test_a_server_that_tells_no_likelihoods_says_what_to_do(serve, tmp_path):
-    body = json.dumps({"choices": [{"text": "x"}]}).encode()
+    body = json.dumps({"choices": [{"text": "x", "finish_reason": "length"}]}).encode()
     server = serve(lambda prompt, attempt: (200, body))
     with pytest.raises(InputError, match="use --letters"):
         evaluate(server.name, choices(), tmp_path)
@@ -226,3 +236,236 @@ def test_never_more_under_way_than_asked_for(serve, tmp_path):
     server = serve()
     evaluate(server.name, suite(), tmp_path, running=Running(batch=3))
     assert server.most_busy <= 3
+
+
+# --- bad weather ----------------------------------------------------------------------------------
+
+
+def bad(*numbers, status=500):
+    """A server that always fails for the sums of these numbers."""
+    return lambda prompt, attempt: (
+        (status, b"broken") if int(prompt.split()[0]) in numbers else None
+    )
+
+
+def stored(folder):
+    return (folder / "answers.jsonl").read_bytes().count(b"\n")
+
+
+def test_each_answer_is_stored_as_soon_as_it_arrives(serve, tmp_path):
+    """One request hangs: all the others are on the disk while it does."""
+    release = threading.Event()
+    server = serve(lambda prompt, attempt: prompt.startswith("7 ") and release.wait(20) and None)
+    run = threading.Thread(target=evaluate, args=(server.name, suite(), tmp_path))
+    run.start()
+    until = time.monotonic() + 15
+    while time.monotonic() < until and not (
+        (tmp_path / "answers.jsonl").exists() and stored(tmp_path) == 39
+    ):
+        time.sleep(0.01)
+    found = stored(tmp_path)
+    release.set()
+    run.join()
+    assert found == 39
+    assert stored(tmp_path) == 40
+
+
+RUN = """
+import sys
+sys.path[:0] = sys.argv[2:]
+from test_evaluate_endpoint import suite
+from forgetmap.evaluate.models import Running
+from forgetmap.evaluate.run import evaluate
+evaluate(sys.argv[1], suite(150), "out", running=Running(batch=4))
+"""
+
+
+def test_a_kill_loses_no_more_than_the_requests_under_way(serve, work):
+    server = serve(lambda prompt, attempt: time.sleep(0.005))
+    paths = [str(Path(__file__).parent), *filter(None, sys.path)]
+    for least in (20, 60):
+        child = subprocess.Popen([sys.executable, "-c", RUN, server.name, *paths])
+        while child.poll() is None and not (
+            Path("out/answers.jsonl").exists() and stored(Path("out")) >= least
+        ):
+            time.sleep(0.002)
+        child.send_signal(signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+    done = evaluate(server.name, suite(150), "out")
+    assert done.evaluated < 150
+    assert sum(server.attempts.values()) - 150 <= 2 * 4
+
+
+def test_one_item_that_always_fails_ends_the_run_only_after_all_others(serve, tmp_path):
+    server = serve(bad(3))
+    with pytest.raises(
+        InputError,
+        match=r"1 of 30 requests failed \(sums s3: HTTP 500, 6 attempts\); finished answers are "
+        r"kept, .* --allow-failed 0\.0334$",
+    ):
+        evaluate(server.name, suite(30), tmp_path)
+    assert stored(tmp_path) == 29
+    assert not (tmp_path / "manifest.json").exists()
+    done = evaluate(server.name, suite(30), tmp_path, allow_failed=0.0334)
+    assert (done.evaluated, done.failed) == (1, 1)
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 422, 500])
+def test_failures_that_are_allowed_are_counted_and_never_scored(serve, tmp_path, status):
+    server = serve(bad(3, 11, status=status))
+    done = evaluate(server.name, suite(40), tmp_path / "a", allow_failed=0.05)
+    rows = {row["item_ref"]: row for row in content(done.samples)}
+    assert {ref for ref, row in rows.items() if row["status"] == "error"} == {"s3", "s11"}
+    assert {row["score"] for ref, row in rows.items() if ref not in ("s3", "s11")} == {1.0}
+    assert (rows["s3"]["score"], rows["s11"]["score"]) == (None, None)
+    manifest = json.loads((tmp_path / "a" / "manifest.json").read_text())
+    assert (manifest["failed"], manifest["allow_failed"]) == (2, 0.05)
+    assert all(f"HTTP {status}" in reason for reason in manifest["failed_because"])
+    assert any("2 of 40 got no reply" in text for text in done.samples.meta.warnings)
+    sound = evaluate(serve().name, suite(40), tmp_path / "b")
+    import forgetmap
+
+    coverage = forgetmap.compare(done.samples, sound.samples).coverage
+    assert (coverage.matched, coverage.unscored) == (38, 2)
+
+
+def test_more_failures_than_allowed_are_too_many(serve, tmp_path):
+    server = serve(bad(3, 11, 17))
+    with pytest.raises(InputError, match="3 of 40 requests failed"):
+        evaluate(server.name, suite(40), tmp_path, allow_failed=0.05)
+
+
+def test_what_failed_is_asked_again_the_next_time(serve, tmp_path):
+    down = threading.Event()
+    down.set()
+    server = serve(lambda prompt, attempt: bad(3)(prompt, attempt) if down.is_set() else None)
+    assert evaluate(server.name, suite(30), tmp_path, allow_failed=0.1).failed == 1
+    down.clear()
+    done = evaluate(server.name, suite(30), tmp_path)
+    assert (done.evaluated, done.failed) == (1, 0)
+    assert {row["score"] for row in content(done.samples)} == {1.0}
+
+
+def test_half_of_all_requests_turned_away_is_slow_but_finishes(serve, tmp_path):
+    draw, lock = random.Random(0), threading.Lock()
+
+    def trouble(prompt, attempt):
+        with lock:
+            return (429, b"", [("retry-after", "0")]) if draw.random() < 0.5 else None
+
+    server = serve(trouble)
+    done = evaluate(server.name, suite(300), tmp_path)
+    assert {row["score"] for row in content(done.samples)} == {1.0}
+    assert max(server.attempts.values()) > 6, "six attempts would not have been enough"
+
+
+def test_a_server_that_goes_down_is_not_asked_everything(serve, tmp_path):
+    count = iter(range(10**6))
+    server = serve(lambda prompt, attempt: (500, b"") if next(count) > 30 else None)
+    with pytest.raises(InputError, match=r"the last 16 requests failed \(HTTP 500, 6 attempts\)"):
+        evaluate(server.name, suite(300), tmp_path)
+    assert len(server.attempts) < 80
+    assert stored(tmp_path) >= 20
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_a_share_that_is_none_is_refused(tmp_path, share):
+    with pytest.raises(InputError, match="--allow-failed"):
+        evaluate("http://127.0.0.1:9/v1#toy", suite(2), tmp_path, allow_failed=share)
+
+
+def test_the_command_line_tells_of_failures(serve, work: Workplace):
+    server = serve(bad(3))
+    rows = [
+        {"task": "sums", "id": f"s{n}", "question": f"{n} plus {n} =", "answer": str(2 * n)}
+        for n in range(30)
+    ]
+    write_jsonl(work / "sums.jsonl", rows)
+    words = ("eval", server.name, "--suite", "sums.jsonl", "--out", "out")
+    refused = work.run(*words)
+    says = ("1 of 30 requests failed", "--allow-failed")
+    assert_one_line(refused.exit_code, refused.stdout, refused.stderr, says, 2)
+    done = work.worked(*words, "--allow-failed", "0.05")
+    assert "1 of them failed: no score" in done.stdout
+    assert "error 1" in done.stdout
+
+
+def test_inside_a_running_event_loop(serve, tmp_path):
+    """As in a notebook."""
+
+    async def cell():
+        return evaluate(serve().name, suite(), tmp_path)
+
+    assert asyncio.run(cell()).failed == 0
+
+
+def test_an_interrupt_ends_what_is_under_way_and_keeps_the_rest(serve, tmp_path):
+    release = threading.Event()
+    server = serve(lambda prompt, attempt: prompt.startswith("7 ") and release.wait(20) and None)
+
+    def interrupt(done, total):
+        if done == 20:
+            raise KeyboardInterrupt
+
+    before = threading.active_count()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(server.name, suite(), tmp_path, progress=interrupt)
+    assert time.monotonic() - began < 10
+    assert not any("_run" in thread.name for thread in threading.enumerate())
+    release.set()
+    assert stored(tmp_path) == 20
+    assert evaluate(server.name, suite(), tmp_path).evaluated == 20
+    assert threading.active_count() <= before + 20
+
+
+@pytest.mark.parametrize("name", ["http://me:secret@host/v1#m", "http://#m", "http://host:x/v1#m"])
+def test_an_address_is_checked_before_anything_is_asked(tmp_path, name):
+    with pytest.raises(InputError) as refusal:
+        evaluate(name, suite(2), tmp_path)
+    assert "secret" not in str(refusal.value)
+
+
+# --- the store ------------------------------------------------------------------------------------
+
+
+def long_replies():
+    return {f"{n:016x}": {"status": "ok", "text": "x" * 1_200_000} for n in range(64)}
+
+
+def test_many_long_replies_can_be_read_again(tmp_path):
+    with Store(tmp_path) as store:
+        store.append(long_replies())
+    assert stored(tmp_path) == 64
+    with Store(tmp_path) as store:
+        assert (len(store), store.broken) == (64, 0)
+
+
+def test_a_store_with_a_line_per_batch_can_still_be_read(tmp_path):
+    """As older versions wrote it; 64 long replies made a line that they could not read again."""
+    from zlib import crc32
+
+    body = json.dumps(long_replies()).encode()
+    (tmp_path / "answers.jsonl").write_bytes(b"%08x %b\n" % (crc32(body), body))
+    with Store(tmp_path) as store:
+        assert len(store) == 64
+        store.append({"new": {"status": "ok", "text": "y"}})
+    with Store(tmp_path) as store:
+        assert len(store) == 65
+
+
+def test_an_answer_too_long_to_be_kept_is_one_clear_line(tmp_path, monkeypatch):
+    monkeypatch.setattr("forgetmap.evaluate.store.MAX_LINE_BYTES", 2**20)
+    with Store(tmp_path) as store:
+        store.append({"short": {"text": "y"}})
+        with pytest.raises(InputError, match=r"2 MiB is more than the 1 MiB .*max-tokens"):
+            store.append({"long": {"text": "x" * 2**21}})
+    with Store(tmp_path) as store:
+        assert len(store) == 1
+
+
+def test_a_line_that_no_run_writes_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("forgetmap.evaluate.store._LONGEST_LINE", 2**20)
+    (tmp_path / "answers.jsonl").write_bytes(b"x" * 2**21)
+    with pytest.raises(InputError, match="longer than 1 MiB; delete the file"), Store(tmp_path):
+        pass

@@ -173,20 +173,23 @@ def create_text(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def lines(
+    path: Path, most: int | None = None, advice: str = "this is not an evaluation log"
+) -> Iterator[tuple[int, bytes]]:
     """Yield (line number from 1, line) of a file, without a byte order mark.
 
-    Memory stays bounded: a line beyond `MAX_LINE_BYTES` is refused.
+    Memory stays bounded: a line of more than `most` bytes is refused, with the advice; by default
+    `MAX_LINE_BYTES`.
     """
+    most = most or MAX_LINE_BYTES
     with open_binary(path) as file:
         if file.read(len(_MARK)) != _MARK:
             file.seek(0)
-        bounded = partial(file.readline, MAX_LINE_BYTES + 1)
+        bounded = partial(file.readline, most + 1)
         for number, line in enumerate(iter(bounded, b""), 1):
-            if len(line) > MAX_LINE_BYTES:
+            if len(line) > most:
                 raise InputError(
-                    f"{path}:{number}: the line is longer than {MAX_LINE_BYTES // 2**20} MiB; "
-                    "this is not an evaluation log"
+                    f"{path}:{number}: the line is longer than {most // 2**20} MiB; {advice}"
                 )
             yield number, line
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import os
 import sqlite3
 import statistics
 import weakref
@@ -19,14 +18,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import orjson
 
 from forgetmap.answers.items import Item, Value
 from forgetmap.answers.text import optional
 from forgetmap.base.errors import InputError, WithheldError
-from forgetmap.base.http import Patience, RequestFailed
+from forgetmap.base.http import (
+    Patience,
+    Refused,
+    RequestFailed,
+    check_address,
+    headers_with_key,
+)
 from forgetmap.capabilities.judge_client import Endpoint, JudgeReply
 from forgetmap.capabilities.judge_prompts import VERSION, JudgeQuestion, Rubric, Verdict, judgement
 from forgetmap.capabilities.scorers.scoring import check_lengths
@@ -201,7 +205,9 @@ class Judge:
         verdicts: dict[str, Verdict | Value] = {}
         # Time is limited per attempt by the endpoint; the client's own limits would only interfere.
         limits = httpx.Limits(max_connections=self._concurrency)
-        async with httpx.AsyncClient(headers=_headers(), timeout=None, limits=limits) as client:
+        async with httpx.AsyncClient(
+            headers=headers_with_key(KEY_VARIABLE), timeout=None, limits=limits
+        ) as client:
             endpoint = Endpoint(client, self.url, self.model, self._sampling, self._patience)
             todo = iter(questions.items())
 
@@ -229,6 +235,8 @@ class Judge:
         try:
             reply = await endpoint.ask(question.messages(), question.schema())
         except RequestFailed as error:
+            if isinstance(error, Refused) and not self._counts["judged"]:
+                raise InputError(f"judge {self.url}: {error}") from None
             return self._failed("judge_failed", str(error))
         self._counts.update(judged=1, tokens_in=reply.tokens_in, tokens_out=reply.tokens_out)
         verdict = question.read(reply.text)
@@ -323,25 +331,8 @@ def agreement(first: Sequence[Value], second: Sequence[Value]) -> Agreement:
     )
 
 
-def _headers() -> dict[str, str]:
-    headers = {"content-type": "application/json"}
-    if key := os.environ.get(KEY_VARIABLE, "").strip():
-        if not (key.isascii() and key.isprintable()):
-            raise InputError(f"{KEY_VARIABLE}: holds characters that no key has")
-        headers["authorization"] = f"Bearer {key}"
-    return headers
-
-
 def _check(url: str, model: str, concurrency: int, attempts: int, failure_budget: float) -> None:
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise InputError(f"judge {url}: is not an address; write e.g. http://localhost:8000/v1")
-    if parts.username is not None:  # it would be printed with every error
-        raise InputError(f"judge: no key in the address; put it into {KEY_VARIABLE}")
+    check_address(url, "judge", KEY_VARIABLE)
     if not model:
         raise InputError("judge: name the model")
     if concurrency < 1 or attempts < 1:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from forgetmap.base.http import AttemptFailed, Patience, RequestFailed, Response, post
+from forgetmap.base.completions import read_completion
+from forgetmap.base.http import Patience, Response, post
 
 if TYPE_CHECKING:
     import httpx
@@ -52,8 +53,8 @@ class Endpoint:
     ) -> JudgeReply:
         """Ask until a reply comes, at most `attempts` times.
 
-        RequestFailed if none came, with the reason of the last attempt. InputError if no request
-        can succeed: wrong key, address or model.
+        RequestFailed if none came, with the reason of the last attempt; Refused for what every
+        request would meet: wrong key, address or model.
         """
         return await self._patience.keep_trying(lambda: self._attempt(messages, schema))
 
@@ -68,11 +69,9 @@ class Endpoint:
             response = await self._post(self._payload(messages, schema, False))
             if response.status == 200:
                 self._structured = False
-        hint = "check URL, model and the key in FORGETMAP_JUDGE_KEY"
-        response.check(f"judge {self._address}", hint)
-        if response.status != 200:
-            raise RequestFailed(f"HTTP {response.status}")
-        return _reply(response.body)
+        response.check("check URL, model and the key in FORGETMAP_JUDGE_KEY")
+        said = read_completion(response.body, chat=True)
+        return JudgeReply(said.text, said.tokens_in or 0, said.tokens_out or 0)
 
     def _payload(
         self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any], structured: bool
@@ -92,17 +91,3 @@ class Endpoint:
             timeout=self._patience.timeout,
             most_bytes=MOST_BYTES,
         )
-
-
-def _reply(body: bytes) -> JudgeReply:
-    """Take the message out of the envelope; one that is broken may be whole the next time."""
-    try:
-        parsed = orjson.loads(body)
-        text = parsed["choices"][0]["message"]["content"]
-        usage = parsed.get("usage") or {}
-        tokens = [usage.get(name) or 0 for name in ("prompt_tokens", "completion_tokens")]
-    except (orjson.JSONDecodeError, KeyError, IndexError, TypeError, AttributeError):
-        raise AttemptFailed("reply is not a chat completion") from None
-    if not all(isinstance(count, int) for count in tokens):
-        raise AttemptFailed("reply is not a chat completion")
-    return JudgeReply(text if isinstance(text, str) else "", *tokens)

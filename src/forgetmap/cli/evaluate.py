@@ -82,6 +82,13 @@ def evaluate(
     dtype: Dtype = "float32",
     device: Device = None,
     batch: Batch = "auto",
+    allow_failed: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help="Share of an endpoint's requests that may fail; they are counted, not scored.",
+        ),
+    ] = 0.0,
     executor: Annotated[
         str, typer.Option(metavar="local|ray", help="This process, or a Ray cluster.")
     ] = "local",
@@ -124,6 +131,7 @@ def evaluate(
             "running": running,
             "tasks": tasks or (),
             "limit": limit,
+            "allow_failed": allow_failed,
             "progress": progress,
         }
         spread = _spread(executor, running, chat, workers, address)
@@ -210,7 +218,8 @@ def _drift(manifest: str, out: Path, json: Path | None, quiet: bool) -> None:
 def _kept(done: Evaluation) -> str:
     finished = done.asked - done.evaluated
     kept = f", {finished:,} were finished already" if finished else ""
-    return f"{done.folder}: {done.evaluated:,} answers{kept}"
+    failed = f", {done.failed:,} of them failed: no score" if done.failed else ""
+    return f"{done.folder}: {done.evaluated:,} answers{kept}{failed}"
 
 
 def _spread(

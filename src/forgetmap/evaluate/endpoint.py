@@ -1,21 +1,30 @@
 """A model behind an OpenAI-compatible address: vLLM, SGLang, the llama.cpp server.
 
 Many requests are under way at a time, but never more than asked for. What may pass is tried again
-with growing pauses; what every request would meet (a wrong key, address or model) ends the run at
-once; what only this item meets (a prompt that is too long) becomes its status.
+with growing pauses. A request that fails for good becomes a reply that says so, never an answer;
+the run decides how many of them are too many.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from queue import SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from forgetmap.base.completions import Completion, read_completion, read_echo
 from forgetmap.base.errors import InputError
-from forgetmap.base.http import AttemptFailed, Patience, RequestFailed, Response, post
+from forgetmap.base.http import (
+    Patience,
+    RequestFailed,
+    Response,
+    check_address,
+    headers_with_key,
+    post,
+)
 from forgetmap.evaluate.models import Reply, RequestGroup, Running, extra_missing, plain_groups
 from forgetmap.evaluate.prompts import Request
 
@@ -27,10 +36,19 @@ ATTEMPTS = 6
 TIMEOUT = 600.0
 """Seconds for one attempt: a long answer on a busy server takes its time."""
 FIRST_PAUSE = 0.5
+MOST_BYTES = 32 * 2**20
+"""Of a reply; half of what a line of the store may hold."""
 _AT_A_TIME = 16
-_GROUP = 64
-_MOST_BYTES = 64 * 2**20
 _TOO_LONG = ("context length", "context_length", "maximum context", "too long", "context size")
+
+Arrived = tuple[int, Reply]
+"""The place of a request, and the reply to it."""
+HandOver = Callable[[Arrived], Awaitable[None]]
+"""Gives a reply away, and waits until it has been taken care of."""
+
+
+class _TooLong(RequestFailed):
+    """The prompt does not fit: no matter of the server's, and the same whenever it is asked."""
 
 
 class EndpointModel:
@@ -39,6 +57,7 @@ class EndpointModel:
     def __init__(self, name: str, how: Running) -> None:
         self._url, _, self.name = name.partition("#")
         self._url = self._url.rstrip("/")
+        check_address(self._url, "endpoint", KEY_VARIABLE)
         if not self.name:
             raise InputError(f"{name}: name the model after the address: {self._url}#MODEL")
         self._at_a_time = how.batch or _AT_A_TIME
@@ -47,130 +66,140 @@ class EndpointModel:
         self.settings = {"model type": "endpoint", "engine": self._url}
 
     def plan(self, requests: Sequence[Request]) -> list[RequestGroup]:
-        """Groups are what is stored at a time; inside them requests run side by side."""
-        return plain_groups(len(requests), max(_GROUP, self._at_a_time))
+        """As many as run side by side."""
+        return plain_groups(len(requests), self._at_a_time)
 
     def run(self, requests: Sequence[Request], hints: dict[str, Any]) -> list[Reply]:  # noqa: ARG002
         """Answer a group."""
-        return asyncio.run(self._run(requests))
+        replies = dict(self.stream(requests))
+        return [replies[place] for place in range(len(requests))]
 
-    async def _run(self, requests: Sequence[Request]) -> list[Reply]:
-        try:
-            import httpx
-        except ImportError as error:
-            raise extra_missing("httpx", "eval") from error
-        key = os.environ.get(KEY_VARIABLE)
-        headers = {"content-type": "application/json"}
-        if key:
-            headers["authorization"] = f"Bearer {key}"
-        gate = asyncio.Semaphore(self._at_a_time)
-        async with httpx.AsyncClient(headers=headers, timeout=TIMEOUT) as client:
+    def stream(self, requests: Sequence[Request]) -> Iterator[Arrived]:
+        """Answer requests side by side, each reply as soon as it is there, in any order.
 
-            async def one(request: Request) -> Reply:
-                async with gate:
-                    return await self._answer(client, request)
-
-            try:
-                async with asyncio.TaskGroup() as group:
-                    tasks = [group.create_task(one(request)) for request in requests]
-            except* InputError as errors:
-                raise errors.exceptions[0] from None
-        return [task.result() for task in tasks]
-
-    async def _answer(self, client: httpx.AsyncClient, request: Request) -> Reply:
-        if request.options:
-            return await self._score(client, request)
-        reply = await self._post(client, *_writing(self.name, request))
-        if isinstance(reply, Reply):
-            return reply
-        choice = reply["choices"][0]
-        text = choice["message"]["content"] if "message" in choice else choice["text"]
-        used = reply.get("usage") or {}
-        return Reply(
-            text=text or "",
-            finished=choice.get("finish_reason") != "length",
-            tokens=int(used.get("completion_tokens") or 0),
-        )
-
-    async def _score(self, client: httpx.AsyncClient, request: Request) -> Reply:
-        """Have the server echo the prompt with each option, and take the option's part."""
-        if not isinstance(request.prompt, str):
+        A reply holds its place among the requests under way until the next one is asked for here.
+        So whoever stores replies one by one never has more to lose than those.
+        """
+        if any(request.options and not isinstance(request.prompt, str) for request in requests):
             raise InputError(
                 f"{self._url}: an endpoint cannot score options behind a chat template; "
                 "use --letters or --no-chat"
             )
-        likelihoods, tokens = [], 0
+        try:
+            import httpx  # noqa: F401
+        except ImportError as error:
+            raise extra_missing("httpx", "eval") from error
+        headers = headers_with_key(KEY_VARIABLE)
+        return _in_a_thread(lambda hand_over: self._answer_all(requests, headers, hand_over))
+
+    async def _answer_all(
+        self, requests: Sequence[Request], headers: Mapping[str, str], hand_over: HandOver
+    ) -> None:
+        import httpx
+
+        todo = iter(enumerate(requests))
+        limits = httpx.Limits(max_connections=self._at_a_time)
+        async with httpx.AsyncClient(headers=headers, timeout=TIMEOUT, limits=limits) as client:
+
+            async def work() -> None:
+                for place, request in todo:
+                    await hand_over((place, await self._answer(client, request)))
+
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(self._at_a_time, len(requests))):
+                        group.create_task(work())
+            except* InputError as errors:
+                raise errors.exceptions[0] from None
+
+    async def _answer(self, client: httpx.AsyncClient, request: Request) -> Reply:
+        try:
+            return await (self._score if request.options else self._write)(client, request)
+        except _TooLong as failure:
+            return Reply("error", note=str(failure))
+        except RequestFailed as failure:
+            return Reply("failed", note=str(failure))
+
+    async def _write(self, client: httpx.AsyncClient, request: Request) -> Reply:
+        asked: dict[str, Any] = {
+            "model": self.name,
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            **({"stop": list(request.stop[:4])} if request.stop else {}),  # servers take four
+            **({"seed": request.seed % 2**31} if request.temperature else {}),
+        }
+        if isinstance(request.prompt, str):
+            reply = await self._ask(client, asked | {"prompt": request.prompt})
+        else:
+            turns = [{"role": role, "content": text} for role, text in request.prompt]
+            reply = await self._ask(client, asked | {"messages": turns})
+        return Reply(text=reply.text, finished=reply.finished, tokens=reply.tokens_out or 0)
+
+    async def _score(self, client: httpx.AsyncClient, request: Request) -> Reply:
+        """Have the server echo the prompt with each option, and take the option's part."""
+        context = str(request.prompt)
+        scored = []
         for option in request.options:
-            asked = {"model": self.name, "prompt": request.prompt + option, "max_tokens": 0}
+            asked = {"model": self.name, "prompt": context + option, "max_tokens": 0}
             asked |= {"echo": True, "logprobs": 1, "temperature": 0.0}
-            reply = await self._post(client, "completions", asked)
-            if isinstance(reply, Reply):
-                return reply
-            likelihood = _likelihood(reply, len(request.prompt.rstrip()))
-            if likelihood is None:
-                raise InputError(
-                    f"{self._url}: the server does not tell the likelihood of a given text; "
-                    "use --letters to have answers written instead"
-                )
-            likelihoods.append(likelihood[0])
-            tokens += likelihood[1]
-        return Reply(likelihoods=tuple(likelihoods), tokens=tokens)
+            scored.append(read_echo(await self._ask(client, asked), context, option))
+        return Reply(
+            likelihoods=tuple(one.likelihood for one in scored),
+            tokens=sum(one.tokens for one in scored),
+        )
 
-    async def _post(
-        self, client: httpx.AsyncClient, path: str, asked: Mapping[str, Any]
-    ) -> dict[str, Any] | Reply:
-        """Ask until an answer comes; a Reply where this item can have none."""
-        url, payload = f"{self._url}/{path}", orjson.dumps(asked)
+    async def _ask(self, client: httpx.AsyncClient, asked: Mapping[str, Any]) -> Completion:
+        """Ask until a whole reply comes; RequestFailed where none does."""
+        chat = "messages" in asked
+        url = f"{self._url}/{'chat/completions' if chat else 'completions'}"
+        payload = orjson.dumps(asked)
 
-        async def attempt() -> dict[str, Any] | Reply:
-            return self._read(
-                await post(client, url, payload, timeout=TIMEOUT, most_bytes=_MOST_BYTES)
-            )
+        async def attempt() -> Completion:
+            response = await post(client, url, payload, timeout=TIMEOUT, most_bytes=MOST_BYTES)
+            _check(response)
+            return read_completion(response.body, chat=chat, scored="echo" in asked)
 
-        try:
-            return await Patience(ATTEMPTS, TIMEOUT, FIRST_PAUSE).keep_trying(attempt)
-        except RequestFailed as error:
-            raise InputError(
-                f"{self._url}: {error}; finished answers are kept, run the same command again"
-            ) from None
-
-    def _read(self, response: Response) -> dict[str, Any] | Reply:
-        response.check(self._url, f"check address, model and the key in {KEY_VARIABLE}")
-        said = response.body[:2000].decode("utf-8", "replace")
-        too_long = any(words in said.lower() for words in _TOO_LONG)
-        if response.status in (400, 413, 422) and too_long:
-            return Reply("error", note="the prompt is longer than the model's context")
-        if response.status != 200:
-            raise InputError(f"{self._url}: HTTP {response.status} ({said[:120]})")
-        try:
-            reply = orjson.loads(response.body)
-            _ = reply["choices"][0]
-        except (orjson.JSONDecodeError, KeyError, IndexError, TypeError):
-            raise AttemptFailed("the reply is no completion") from None
-        return dict(reply)
+        return await Patience(ATTEMPTS, TIMEOUT, FIRST_PAUSE).keep_trying(attempt)
 
 
-def _writing(model: str, request: Request) -> tuple[str, dict[str, Any]]:
-    asked: dict[str, Any] = {
-        "model": model,
-        "max_tokens": request.max_tokens,
-        "temperature": request.temperature,
-        **({"stop": list(request.stop[:4])} if request.stop else {}),  # servers take four
-        **({"seed": request.seed % 2**31} if request.temperature else {}),
-    }
-    if isinstance(request.prompt, str):
-        return "completions", asked | {"prompt": request.prompt}
-    turns = [{"role": role, "content": text} for role, text in request.prompt]
-    return "chat/completions", asked | {"messages": turns}
+def _check(response: Response) -> None:
+    said = response.said.lower()
+    if response.status in (400, 413, 422) and any(words in said for words in _TOO_LONG):
+        raise _TooLong("the prompt is longer than the model's context")
+    response.check(f"check address, model and the key in {KEY_VARIABLE}")
 
 
-def _likelihood(reply: Mapping[str, Any], start: int) -> tuple[float, int] | None:
-    """Sum over the tokens that begin at or behind the end of the context."""
-    told = reply["choices"][0].get("logprobs") or {}
-    values, offsets = told.get("token_logprobs"), told.get("text_offset")
-    if not values or not offsets or len(values) != len(offsets):
-        return None
-    wanted = [value for value, offset in zip(values, offsets, strict=True) if offset >= start]
-    if not wanted or not all(isinstance(value, int | float) for value in wanted):
-        return None
-    return float(sum(wanted)), len(wanted)
+def _in_a_thread(make: Callable[[HandOver], Coroutine[Any, Any, None]]) -> Iterator[Arrived]:
+    """Yield what a coroutine hands over, while it runs in a thread of its own.
+
+    In a notebook an event loop is running already, so this one needs another thread. Whoever stops
+    early ends the requests that are under way.
+    """
+    loop = asyncio.new_event_loop()
+    handed: SimpleQueue[tuple[Arrived, asyncio.Future[None]] | None] = SimpleQueue()
+
+    async def hand_over(one: Arrived) -> None:
+        taken = loop.create_future()
+        handed.put((one, taken))
+        await taken
+
+    task = loop.create_task(make(hand_over))
+    task.add_done_callback(lambda _task: handed.put(None))
+    thread = Thread(target=_run, args=(loop, task), daemon=True)
+    thread.start()
+    try:
+        while (found := handed.get()) is not None:
+            one, taken = found
+            yield one
+            loop.call_soon_threadsafe(taken.set_result, None)
+        task.result()
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        loop.close()
+
+
+def _run(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None]) -> None:
+    """Run to the end; how it ended, the task itself tells."""
+    loop.run_until_complete(asyncio.wait([task]))
+    loop.run_until_complete(loop.shutdown_asyncgens())

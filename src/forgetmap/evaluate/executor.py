@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from forgetmap.base.errors import InputError
-from forgetmap.evaluate.models import Model, Reply, Running, extra_missing, open_model
+from forgetmap.evaluate.models import Model, Reply, Running, Streaming, extra_missing, open_model
 from forgetmap.evaluate.prompts import Request
 
 MOST_DEATHS = 3
@@ -24,11 +24,17 @@ class Job:
 
 
 Work = Callable[["Model", Sequence[Job]], Iterator[tuple[Job, list["Reply"]]]]
-"""Answers jobs, in any order; only the process that called it writes to the store."""
+"""Answers jobs, in any order and in parts; only the process that called it writes to the store."""
 
 
 def here(model: Model, jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Reply]]]:
-    """Answer the jobs in this process, one after the other."""
+    """Answer the jobs in this process: one after the other, or reply by reply as they come."""
+    if isinstance(model, Streaming):
+        asked = [one for job in jobs for one in zip(job.keys, job.requests, strict=True)]
+        for place, reply in model.stream([request for _, request in asked]):
+            key, request = asked[place]
+            yield Job((key,), (request,), {}), [reply]
+        return
     for job in jobs:
         yield job, model.run(job.requests, job.hints)
 

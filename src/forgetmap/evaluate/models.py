@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from forgetmap.base.errors import InputError
 from forgetmap.evaluate.prompts import Request
@@ -41,7 +41,7 @@ class Reply:
     """What came back for one request."""
 
     status: str = "ok"
-    """`error` where no reply could be had; the note says why."""
+    """`error` where no reply can be had, `failed` where none came; the note says why."""
     likelihoods: tuple[float, ...] = ()
     """One per option."""
     text: str | None = None
@@ -77,6 +77,14 @@ class Model(Protocol):
 
     def run(self, requests: Sequence[Request], hints: dict[str, Any]) -> list[Reply]:
         """Answer one group."""
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """A model whose replies come one by one, whatever they were planned with."""
+
+    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Reply]]:
+        """Answer requests in any order: the place of each one, and its reply."""
 
 
 def open_model(name: str, how: Running | None = None, *, chat: bool = False) -> Model:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
 from forgetmap.evaluate.executor import Job, Work
-from forgetmap.evaluate.models import Model, Running, open_model
+from forgetmap.evaluate.models import Model, Reply, Running, open_model
 from forgetmap.evaluate.prompts import Asking, describe, is_scored, make_request
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import (
@@ -29,6 +31,10 @@ from forgetmap.samples.table import Meta, Samples
 
 Progress = Callable[[int, int], None]
 """Called with the answers that are there, and how many there will be."""
+_FIRST_FAILURES = 4
+"""Requests that fail one after the other, before any was answered, until a run is given up."""
+_FAILURES_IN_A_ROW = 16
+"""The same at a server that has answered before, where more fail than are allowed to."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,8 @@ class Evaluation:
     """Requests of the suite."""
     evaluated: int
     """Of these, how many this run had to put to the model; the others were found finished."""
+    failed: int = 0
+    """Of these, how many have no reply; they are recorded without a score."""
     manifest: str = ""
     """By which `forgetmap score` scores the answers, where the run did not."""
 
@@ -54,6 +62,7 @@ def evaluate(
     running: Running | None = None,
     tasks: Sequence[str] = (),
     limit: int | None = None,
+    allow_failed: float = 0.0,
     work: Work | None = None,
     progress: Progress = lambda _done, _all: None,
 ) -> Evaluation:
@@ -68,11 +77,15 @@ def evaluate(
         running: Numbers, device and batch size, for a model given by name.
         tasks: Only tasks of these names; `*` and `?` stand for any characters.
         limit: Only the first so many questions of each task.
+        allow_failed: Share of the requests that may fail, one at least unless it is 0. They are
+            recorded without a score, and the same call again asks them again.
         work: What puts jobs to the model; by default this process.
     """
     asking, out = asking or Asking(), Path(out)
     if limit is not None and limit < 1:
         raise InputError(f"--limit {limit}: must be at least 1")
+    if not 0 <= allow_failed <= 1:
+        raise InputError(f"--allow-failed {allow_failed}: must be a share from 0 to 1")
     chosen = only_tasks(load_suite(suite, asking.seed), tasks)
     if isinstance(model, str):
         model = open_model(model, running, chat=asking.chat)
@@ -81,13 +94,19 @@ def evaluate(
         raise InputError(f"the suite {chosen.name} holds no questions")
     _check_owner(out, model)
     with Store(out) as store:
-        open_keys = {one.key for one in asked} - {one.key for one in asked if one.key in store}
+        open_keys = {one.key for one in asked if one.key not in store}
+        failures = _Failures(model, asked, allow_failed, has_answered=len(store) > 0)
         if open_keys:
             (out / MANIFEST).unlink(missing_ok=True)
-            _answer(asked, open_keys, model, store, work, progress)
-        meta = _meta(model, asking, chosen, limit, store, asked)
+            _answer(asked, open_keys, model, store, failures, work, progress)
+            failures.check()
+        replies = {one.key: failures.replies.get(one.key) or store[one.key] for one in asked}
+        meta = _meta(model, asking, chosen, limit, store, asked, replies)
         run = f"{chosen.name} {chosen.version}"
-        scored = (row for one in asked for row in rows(model.name, run, one, store[one.key]))
+        scored = (row for one in asked for row in rows(model.name, run, one, replies[one.key]))
+        reasons = Counter(
+            str(replies[one.key]["note"]) for one in asked if replies[one.key]["status"] != "ok"
+        )
         about = {
             "model": model.name,
             "fingerprint": model.fingerprint,
@@ -96,12 +115,15 @@ def evaluate(
             "suite_seed": chosen.seed,
             "seed": asking.seed,
             "requests": len(asked),
+            "failed": reasons.total(),
+            "failed_because": dict(reasons.most_common(20)),
+            "allow_failed": allow_failed,
             "settings": meta.settings[model.name],
         }
         if chosen.manifest:
-            write_responses(out, model.name, ((one, store[one.key]) for one in asked))
+            write_responses(out, model.name, ((one, replies[one.key]) for one in asked))
         samples = write_results(out, scored, meta, chosen, about)
-    return Evaluation(out, samples, len(asked), len(open_keys), chosen.manifest)
+    return Evaluation(out, samples, len(asked), len(open_keys), reasons.total(), chosen.manifest)
 
 
 def load_suite(suite: str | Path | Suite, seed: int = 0) -> Suite:
@@ -150,11 +172,71 @@ def _check_owner(out: Path, model: Model) -> None:
         )
 
 
+@dataclass
+class _Failures:
+    """Requests that failed in a run, and when there are too many of them.
+
+    One item that fails must not end a run, and a server that is down must not be asked everything.
+    So requests go on until several fail in a row. At the end the share that is allowed decides.
+    """
+
+    model: Model
+    asked: Sequence[AskedQuestion]
+    share: float
+    has_answered: bool
+    """Whether the model gave a reply to anything, in this run or before."""
+    replies: dict[str, dict[str, Any]] = field(default_factory=dict)
+    in_a_row: int = 0
+
+    @property
+    def allowed(self) -> int:
+        """How many may fail."""
+        whole = math.floor(self.share * len({one.key for one in self.asked}) + 1e-9)
+        return max(whole, 1) if self.share else 0
+
+    def add(self, key: str, reply: Reply) -> None:
+        """Take note of a reply; raise if it is not worth while to go on."""
+        if reply.status != "failed":
+            self.has_answered, self.in_a_row = True, 0
+            return
+        self.replies[key] = dataclasses.asdict(reply)
+        self.in_a_row += 1
+        if not self.has_answered and self.in_a_row >= _FIRST_FAILURES:
+            raise InputError(f"{self._who}: {reply.note}; {_KEPT}")
+        if len(self.replies) > self.allowed and self.in_a_row >= _FAILURES_IN_A_ROW:
+            raise InputError(
+                f"{self._who}: the last {self.in_a_row} requests failed ({reply.note}); {_KEPT}"
+            )
+
+    def check(self) -> None:
+        """Refuse a run in which more failed than may."""
+        failed = [one for one in self.asked if one.key in self.replies]
+        if len(self.replies) <= self.allowed:
+            return
+        why = str(self.replies[failed[0].key]["note"])
+        if not self.has_answered:
+            raise InputError(f"{self._who}: {why}; {_KEPT}")
+        needed = math.ceil(1e4 * len(self.replies) / len({one.key for one in self.asked})) / 1e4
+        raise InputError(
+            f"{self._who}: {len(self.replies):,} of {len(self.asked):,} requests failed "
+            f"({failed[0].task.name} {failed[0].question.ref}: {why}); {_KEPT}, or accept "
+            f"unscored items with --allow-failed {needed:g}"
+        )
+
+    @property
+    def _who(self) -> object:
+        return self.model.settings.get("engine", self.model.name)
+
+
+_KEPT = "finished answers are kept, run the same command again"
+
+
 def _answer(
     asked: Sequence[AskedQuestion],
     open_keys: set[str],
     model: Model,
     store: Store,
+    failures: _Failures,
     work: Work | None,
     progress: Progress,
 ) -> None:
@@ -165,12 +247,16 @@ def _answer(
     progress(total - len(open_keys), total)
     done = total - len(open_keys)
     for job, replies in (work or here)(model, jobs):
+        answered = list(zip(job.keys, job.requests, replies, strict=True))
         store.append(
             {
                 key: dataclasses.asdict(reply) | {"seed": request.seed}
-                for key, request, reply in zip(job.keys, job.requests, replies, strict=True)
+                for key, request, reply in answered
+                if reply.status != "failed"  # it is asked again next time
             }
         )
+        for key, _, reply in answered:
+            failures.add(key, reply)
         done += len(job.keys)
         progress(done, total)
 
@@ -208,6 +294,7 @@ def _meta(
     limit: int | None,
     store: Store,
     asked: Sequence[AskedQuestion],
+    replies: Mapping[str, dict[str, Any]],
 ) -> Meta:
     from forgetmap.base.version import __version__
 
@@ -220,9 +307,9 @@ def _meta(
         "harness version": __version__,
     }
     warnings = list(model.warnings)
-    failed = [one for one in asked if store[one.key]["status"] != "ok"]
+    failed = [one for one in asked if replies[one.key]["status"] != "ok"]
     if failed:
-        why = store[failed[0].key]["note"]
+        why = replies[failed[0].key]["note"]
         first = f"{failed[0].task.name} {failed[0].question.ref}"
         warnings.append(f"{len(failed):,} of {len(asked):,} got no reply; {first}: {why}")
     if store.broken:

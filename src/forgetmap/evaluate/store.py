@@ -1,9 +1,10 @@
-"""Replies that survive: appended batch by batch, found again by what was asked of which model.
+"""Replies that survive: appended as they come, found again by what was asked of which model.
 
-One line per batch, with a checksum before it, flushed to disk before the next batch begins. A
-crash can only harm the last line; it is cut off when the store is opened again, and its batch is
-the only work that has to be repeated. One process writes at a time; a lock, which the system takes
-back however the process ends, sees to that.
+One line per reply, with a checksum before it, flushed to disk before the next batch begins. A
+crash can only harm the last lines; they are cut off when the store is opened again, and their
+batch is the only work that has to be repeated. Older stores have a line per batch, which is read
+in the same way. One process writes at a time; a lock, which the system takes back however the
+process ends, sees to that.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from zlib import crc32
 import orjson
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import lines, make_folder
+from forgetmap.base.files import MAX_LINE_BYTES, lines, make_folder
 
 FILE = "answers.jsonl"
 _LOCK = ".lock"
+_LONGEST_LINE = 2**30
+"""Bytes of a line that is read: older stores hold the replies of a whole batch in one."""
 
 
 class Store:
@@ -82,8 +85,7 @@ class Store:
 
     def append(self, batch: Mapping[str, dict[str, Any]]) -> None:
         """Add the replies of a batch; they are on the disk, all of them, when this returns."""
-        body = orjson.dumps(batch)
-        rest = memoryview(b"%08x %b\n" % (crc32(body), body))
+        rest = memoryview(b"".join(self._line(key, reply) for key, reply in batch.items()))
         size = os.fstat(self._file).st_size
         try:
             while rest:
@@ -97,9 +99,19 @@ class Store:
             ) from error
         self._found.update(batch)
 
+    def _line(self, key: str, reply: dict[str, Any]) -> bytes:
+        body = orjson.dumps({key: reply})
+        line = b"%08x %b\n" % (crc32(body), body)
+        if len(line) > MAX_LINE_BYTES:
+            raise InputError(
+                f"{self.path}: an answer of {len(line) / 2**20:,.0f} MiB is more than the "
+                f"{MAX_LINE_BYTES // 2**20} MiB that can be kept; set a lower --max-tokens"
+            )
+        return line
+
     def _load(self) -> None:
         end = sound = damaged = 0
-        for _, line in lines(self.path):
+        for _, line in lines(self.path, _LONGEST_LINE, "delete the file and run again"):
             end += len(line)
             batch = _read(line)
             if batch is None:

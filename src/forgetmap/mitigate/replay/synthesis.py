@@ -405,10 +405,18 @@ def _ask(model: Model, requests: Sequence[Request], store: Store) -> list[Mappin
         open_places = [place for place in group.places if keys[place] not in store]
         if open_places:
             replies = model.run([requests[place] for place in open_places], group.hints)
+            answered = dict(zip(open_places, replies, strict=True))
             store.append(
                 {
                     keys[place]: dataclasses.asdict(reply)
-                    for place, reply in zip(open_places, replies, strict=True)
+                    for place, reply in answered.items()
+                    if reply.status != "failed"
                 }
             )
+            for reply in replies:
+                if reply.status == "failed":
+                    raise InputError(
+                        f"{model.name}: {reply.note}; what was made is kept, run the same command "
+                        "again"
+                    )
     return [store[key] for key in keys]
