@@ -397,6 +397,20 @@ def test_open_opens_the_address_that_is_printed(
     assert said[0] == f"2 comparisons at {opened.get(timeout=900)}"
 
 
+@pytest.mark.parametrize(
+    ("host", "warned"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)]
+)
+def test_who_lets_other_machines_in_is_warned(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, host: str, warned: bool
+) -> None:
+    monkeypatch.setattr("forgetmap.views.serve._run", lambda *_: None)
+    said: list[str] = []
+    serve([saved], host=host, say=said.append)
+    told = [line for line in said if line.startswith("Warning: ")]
+    assert len(told) == warned
+    assert all(host in line and "can read the logs" in line for line in told)
+
+
 def test_what_cannot_be_served_is_refused_in_one_line(saved: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no saved comparison"):
         serve([saved, tmp_path])

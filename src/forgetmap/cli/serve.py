@@ -24,11 +24,13 @@ def serve(
     task_map: Annotated[
         str | None, typer.Option(metavar="MAP", help="For two logs: categories of the tasks.")
     ] = None,
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Where to listen; 0.0.0.0 lets other machines in.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes a free port.")] = 0,
     open_: Annotated[bool, typer.Option("--open", help="Open the browser.")] = False,
 ) -> None:
-    """Look at comparisons of any size in the browser. Only this machine can open the page.
+    """Look at comparisons of any size in the browser. By default only this machine can open it.
 
     Examples:
 

@@ -90,6 +90,11 @@ def serve(
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{number}/?token={token}"
         say(f"{len(comparisons)} comparison{'s' * (len(comparisons) > 1)} at {address}")
+        if not _is_loopback(listening):
+            say(
+                f"Warning: it listens at {host}. Everyone who reaches this machine and has the "
+                "address can read the logs, and nothing is encrypted."
+            )
         say("Ctrl-C ends it.")
         if open_browser:
             # In a thread: a browser that runs in the terminal would keep us from serving it.
@@ -120,6 +125,11 @@ def _listen(host: str, port: int) -> socket.socket:
         raise InputError(
             f"cannot listen at {host} port {port} ({reason}); choose another with --port"
         ) from error
+
+
+def _is_loopback(listening: socket.socket) -> bool:
+    """Whether only this machine can reach a socket."""
+    return ipaddress.ip_address(listening.getsockname()[0].partition("%")[0]).is_loopback
 
 
 def _folders(paths: Sequence[str | Path], spare: str, comparing: dict[str, Any]) -> Sequence[Path]:
