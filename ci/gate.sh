@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compare two logs, judge the map, leave the results in a folder. The exit code is the gate's:
-# 0 PASS or WARN, 1 BLOCK, 2 bad input, 3 WITHHELD. Called by action.yml; works anywhere:
+# 0 PASS or WARN, 1 BLOCK, 2 bad input, 3 WITHHELD, 70 an internal error. Called by action.yml; works
+# anywhere:
 #   FORGETMAP_BEFORE=base FORGETMAP_AFTER=tuned ci/gate.sh
 set -euo pipefail
 

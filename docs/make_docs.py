@@ -42,7 +42,9 @@ def reference() -> str:
     runner = CliRunner()
     parts = [
         "# Command line\n\nMade by `make docs` from `--help`.\n\n"
-        "Exit codes: 0 fine, 1 a gate is broken, 2 bad input, 3 no honest answer is possible.\n"
+        "Exit codes: 0 fine, 1 a gate is broken, 2 bad input or a full disk, 3 no honest answer "
+        "is possible,\n70 an internal error (the line names a report to send in), 130 interrupted, "
+        "141 nobody reads\nthe output.\n"
     ]
     for words in _commands(get_command(app)):
         arguments = [*words, "--help"]

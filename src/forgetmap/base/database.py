@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import temporary_folder
+from forgetmap.base.files import file_named_in, full_disk, temporary_folder
 from forgetmap.base.words import brief
 
 Rows = list[tuple[Any, ...]]
@@ -26,11 +28,24 @@ def connect() -> duckdb.DuckDBPyConnection:
     return connection
 
 
+@contextmanager
+def writing() -> Iterator[None]:
+    """Turn DuckDB's error for a full disk into the system's, as every other writer has it."""
+    try:
+        yield
+    except duckdb.Error as error:
+        if words := full_disk(error):
+            raise OSError(errno.ENOSPC, words, file_named_in(error)) from error
+        raise
+
+
 def query(connection: duckdb.DuckDBPyConnection, sql: str, sources: Iterable[object]) -> Rows:
     """Run a query over files and tables; a damaged file among them becomes one clear line."""
     try:
         rows: Rows = connection.execute(sql).fetchall()
     except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        if full_disk(error):  # of temporary files
+            raise
         files = " or ".join(str(source) for source in sources if isinstance(source, Path))
         raise InputError(f"{files}: is damaged ({brief(error)})") from error
     return rows

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import filecmp
 import fnmatch
 import glob
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -56,9 +58,46 @@ def replacing(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(
             f"{path}: writing failed ({error.strerror or error}); what stood there is unchanged"
+            f"{_advice(error, target)}"
         ) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _advice(error: OSError, target: Path) -> str:
+    """Where to make room: beside the file, or where something else was written on the way to it."""
+    if not full_disk(error):
+        return ""
+    elsewhere = error.filename and Path(error.filename).parent != target.parent
+    where = f" at {error.filename}, or set TMPDIR to a folder with room," if elsewhere else ""
+    return f"; make room{where} and run the same command again"
+
+
+def full_disk(error: BaseException) -> str | None:
+    """What an error says if a disk is full, or the share of it that one may use; None for others.
+
+    Libraries that write by themselves have errors of their own, but all of them quote the system.
+
+    Example:
+        >>> full_disk(ValueError("IO Error: No space left on device")), full_disk(OSError())
+        ('No space left on device', None)
+    """
+    for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        words = os.strerror(number)
+        if getattr(error, "errno", None) == number or words in str(error):
+            return words
+    return None
+
+
+def file_named_in(error: BaseException) -> str | None:
+    r"""The file of which DuckDB complains.
+
+    Example:
+        >>> file_named_in(ValueError('Could not write file "/tmp/a.parquet": No space left'))
+        '/tmp/a.parquet'
+    """
+    named = re.search(r'file \\?"([^"\\]+)', str(error))
+    return named[1] if named else None
 
 
 def check_writable(path: str | Path) -> None:

@@ -11,6 +11,7 @@ from forgetmap.cli.baseline import baseline
 from forgetmap.cli.capabilities import capabilities
 from forgetmap.cli.compare import compare
 from forgetmap.cli.convert import convert
+from forgetmap.cli.crash import Commands
 from forgetmap.cli.demo import demo
 from forgetmap.cli.drift import drift
 from forgetmap.cli.evaluate import evaluate
@@ -29,6 +30,7 @@ from forgetmap.cli.theory import app as theory
 
 app = typer.Typer(
     name="forgetmap",
+    cls=Commands,
     help="Know what your post-training broke, why, and what to do about it.",
     epilog="Start with: forgetmap demo   ·   then: forgetmap compare LOG_BEFORE LOG_AFTER",
     no_args_is_help=True,

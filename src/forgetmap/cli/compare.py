@@ -137,7 +137,7 @@ def compare(
 
     Reads what the evaluation harness wrote (lm-eval, lighteval, Inspect, HELM, OpenCompass and
     more), forgetmap's own Parquet, and any CSV, JSONL or Parquet table. Exit codes: 0 fine,
-    1 a gate is broken, 2 bad input, 3 no honest answer is possible.
+    1 a gate is broken, 2 bad input, 3 no honest answer is possible, 70 an internal error.
 
     Examples:
 

@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from forgetmap.base.database import connect, plain_path, quoted
+from forgetmap.base.database import connect, plain_path, quoted, writing
 from forgetmap.base.errors import InputError
 from forgetmap.base.sealed import EMPTY, SEAL, check_sealed, seal
 from forgetmap.map.comparison import Comparison
@@ -60,7 +60,7 @@ def write_items(comparison: Comparison, path: str | Path) -> None:
     changed = pa.RecordBatchReader.from_batches(
         COLUMNS, (batch for table in comparison.changed() for batch in table.to_batches())
     )
-    with connect() as connection:
+    with writing(), connect() as connection:
         connection.register("wanted", pa.table({"task": list(comparison.map.tasks)}))
         connection.register("stream", changed)
         connection.execute("CREATE TABLE items AS FROM stream SEMI JOIN wanted USING (task)")

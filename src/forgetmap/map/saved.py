@@ -6,11 +6,12 @@ ends a save half way. `map.json` is there for people and other programs.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import make_folder, replacing
+from forgetmap.base.files import make_folder, replacing, write_text
 from forgetmap.map.comparison import Comparison
 from forgetmap.map.items import ItemStore, write_items
 from forgetmap.map.result import ForgettingMap
@@ -42,10 +43,17 @@ def save_comparison(comparison: Comparison, folder: str | Path) -> None:
         4070
     """
     folder = Path(folder)
+    is_new = not folder.exists()
     make_folder(folder)
-    with replacing(folder / ITEMS) as items, replacing(folder / MAP) as map_file:
-        write_items(comparison, items)
-        map_file.write_text(comparison.map.to_json() + "\n", encoding="utf-8")
+    try:
+        with replacing(folder / ITEMS) as items:
+            write_items(comparison, items)
+            write_text(folder / MAP, comparison.map.to_json() + "\n")
+    except BaseException:
+        if is_new:  # and empty again
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def find_saved(path: str | Path) -> list[Path]:

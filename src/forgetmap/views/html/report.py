@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from forgetmap.base.errors import InputError
 from forgetmap.base.files import write_text
 from forgetmap.map.comparison import Comparison
 from forgetmap.map.items import PAGE, ItemStore, write_items
@@ -56,7 +57,13 @@ def write_report(comparison: Comparison, path: str | Path) -> None:
     """
     with tempfile.TemporaryDirectory(prefix="forgetmap-") as folder:
         items = Path(folder, "items.parquet")
-        write_items(comparison, items)
+        try:
+            write_items(comparison, items)
+        except OSError as error:
+            raise InputError(
+                f"{items}: writing failed ({error.strerror or error}); make room there, or set "
+                f"TMPDIR to a folder with room; {path} was not written"
+            ) from error
         write_text(path, render(comparison.map, ItemStore(items)))
 
 
