@@ -174,7 +174,7 @@ def test_what_cannot_pass_ends_at_once(serve, tmp_path, status, words):
     with pytest.raises(InputError, match=words):
         evaluate(server.name, suite(), tmp_path)
     assert max(server.attempts.values()) == 1
-    assert len(server.attempts) <= 16 + 4, "what is under way at a time, and little more"
+    assert len(server.attempts) <= 16 + 20, "what is under way at a time, and little more"
 
 
 def test_no_server_is_one_clear_line(tmp_path, monkeypatch):
@@ -327,6 +327,14 @@ def test_failures_that_are_allowed_are_counted_and_never_scored(serve, tmp_path,
 
     coverage = forgetmap.compare(done.samples, sound.samples).coverage
     assert (coverage.matched, coverage.unscored) == (38, 2)
+
+
+def test_items_that_fail_at_once_do_not_end_a_run_before_the_others_answer(serve, tmp_path):
+    """A filter refuses the first ten at once, while good answers take their time."""
+    refuse = bad(*range(10), status=400)
+    server = serve(lambda prompt, attempt: refuse(prompt, attempt) or time.sleep(0.3))
+    done = evaluate(server.name, suite(40), tmp_path, allow_failed=0.25)
+    assert (done.failed, stored(tmp_path)) == (10, 30)
 
 
 def test_more_failures_than_allowed_are_too_many(serve, tmp_path):

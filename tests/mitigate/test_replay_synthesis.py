@@ -210,6 +210,18 @@ def test_the_answer_was_given_to_exactly_what_is_trained_on(tmp_path, chat):
         assert example.talk.completion == " far away"
 
 
+@pytest.mark.parametrize("status", ["failed", "down"])
+def test_a_request_that_failed_is_not_taken_for_an_answer(tmp_path, status):
+    questions = [f"Where is town {n}?" for n in range(30)]
+    model = Script(questions, lambda *_: Reply(status, note="HTTP 500, 6 attempts"))
+    with pytest.raises(InputError, match="script: HTTP 500, 6 attempts; what was made is kept"):
+        make(tmp_path, model)
+    with Store(tmp_path) as store:
+        assert len(store) > 0, "the questions are kept"
+    found, _ = make(tmp_path, Script(questions, lambda *_: one_line("far away")))
+    assert set(found.values()) == {"far away"}
+
+
 def test_in_a_chat_an_answer_of_several_lines_is_none(tmp_path):
     replies = {
         "Where is Oslo now?": one_line("In Norway\nAs you know"),

@@ -60,6 +60,10 @@ class Refused(RequestFailed):
     """What every request would meet, unless the server has answered some: the run is wrong."""
 
 
+class GaveUp(RequestFailed):
+    """Every attempt failed, with pauses in between: the server may be down."""
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """How long and how often a request is tried."""
@@ -74,7 +78,7 @@ class Patience:
         """Call until it succeeds, with pauses in between.
 
         Raises:
-            RequestFailed: If every attempt failed; the reason is that of the last one.
+            GaveUp: If every attempt failed; the reason is that of the last one.
 
         Example:
             >>> async def busy():
@@ -82,7 +86,7 @@ class Patience:
             >>> asyncio.run(Patience(2, timeout=1, pause=0.001).keep_trying(busy))
             Traceback (most recent call last):
             ...
-            forgetmap.base.http.RequestFailed: HTTP 503, 2 attempts
+            forgetmap.base.http.GaveUp: HTTP 503, 2 attempts
         """
         left, tried = float(self.attempts), 0
         while True:
@@ -92,7 +96,7 @@ class Patience:
                 tried += 1
                 left -= failure.cost
                 if left <= 0:
-                    raise RequestFailed(f"{failure}, {tried} attempts") from None
+                    raise GaveUp(f"{failure}, {tried} attempts") from None
                 await asyncio.sleep(self._wait(tried - 1, failure.pause))
 
     def _wait(self, number: int, asked: float) -> float:

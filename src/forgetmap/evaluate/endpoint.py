@@ -18,6 +18,7 @@ import orjson
 from forgetmap.base.completions import Completion, read_completion, read_echo
 from forgetmap.base.errors import InputError
 from forgetmap.base.http import (
+    GaveUp,
     Patience,
     RequestFailed,
     Response,
@@ -118,7 +119,8 @@ class EndpointModel:
         except _TooLong as failure:
             return Reply("error", note=str(failure))
         except RequestFailed as failure:
-            return Reply("failed", note=str(failure))
+            is_down = isinstance(failure, GaveUp)
+            return Reply("down" if is_down else "failed", note=str(failure))
 
     async def _write(self, client: httpx.AsyncClient, request: Request) -> Reply:
         asked: dict[str, Any] = {

@@ -41,7 +41,8 @@ class Reply:
     """What came back for one request."""
 
     status: str = "ok"
-    """`error` where no reply can be had, `failed` where none came; the note says why."""
+    """`error` where no reply can be had, `failed` where none came, `down` where none came to many
+    attempts; the note says why."""
     likelihoods: tuple[float, ...] = ()
     """One per option."""
     text: str | None = None
@@ -50,6 +51,11 @@ class Reply:
     tokens: int = 0
     """Written, or scored."""
     note: str = ""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether asking again may help."""
+        return self.status in ("failed", "down")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,9 @@ from forgetmap.samples.table import Meta, Samples
 
 Progress = Callable[[int, int], None]
 """Called with the answers that are there, and how many there will be."""
-_FIRST_FAILURES = 4
-"""Requests that fail one after the other, before any was answered, until a run is given up."""
+_FIRST_FAILURES = {"down": 4, "failed": 20}
+"""Requests that fail one after the other, before any was answered, until a run is given up: few
+where each took many attempts. What fails at once may be first though others are under way."""
 _FAILURES_IN_A_ROW = 16
 """The same at a server that has answered before, where more fail than are allowed to."""
 
@@ -196,12 +197,12 @@ class _Failures:
 
     def add(self, key: str, reply: Reply) -> None:
         """Take note of a reply; raise if it is not worth while to go on."""
-        if reply.status != "failed":
+        if not reply.has_failed:
             self.has_answered, self.in_a_row = True, 0
             return
         self.replies[key] = dataclasses.asdict(reply)
         self.in_a_row += 1
-        if not self.has_answered and self.in_a_row >= _FIRST_FAILURES:
+        if not self.has_answered and self.in_a_row >= _FIRST_FAILURES[reply.status]:
             raise InputError(f"{self._who}: {reply.note}; {_KEPT}")
         if len(self.replies) > self.allowed and self.in_a_row >= _FAILURES_IN_A_ROW:
             raise InputError(
@@ -252,7 +253,7 @@ def _answer(
             {
                 key: dataclasses.asdict(reply) | {"seed": request.seed}
                 for key, request, reply in answered
-                if reply.status != "failed"  # it is asked again next time
+                if not reply.has_failed  # it is asked again next time
             }
         )
         for key, _, reply in answered:

@@ -410,11 +410,11 @@ def _ask(model: Model, requests: Sequence[Request], store: Store) -> list[Mappin
                 {
                     keys[place]: dataclasses.asdict(reply)
                     for place, reply in answered.items()
-                    if reply.status != "failed"
+                    if not reply.has_failed
                 }
             )
             for reply in replies:
-                if reply.status == "failed":
+                if reply.has_failed:
                     raise InputError(
                         f"{model.name}: {reply.note}; what was made is kept, run the same command "
                         "again"
