@@ -39,6 +39,13 @@ HOSTILE = {
     "formula": "=cmd|' /C calc'!A0",
     "formula behind a null": "\x00=1+1",
     "formula behind a line end": "\n=1+1",
+    "formula behind a wide space": "\u3000=1+1",
+    "wide formula": "＝1+1",
+    "wide formula behind a space": " ＋1",
+    "wide at": "＠SUM(A1)",
+    "wide minus": "－1",
+    "tab": "\tx",
+    "carriage return": "\rx",
     "SQL": "'; DROP TABLE before_rows; --",
     "SQL quotes": "\"';'' \\' $$ ?1 $file {0} %s",
     "glob": "*[a-z]?{1,2}**",
@@ -63,7 +70,8 @@ def assert_safe_for_a_spreadsheet(text: str) -> None:
         try:
             float(cell)
         except ValueError:
-            assert not cell.lstrip("\r\n\x00").startswith(("=", "+", "-", "@", "\t")), cell
+            assert not cell.startswith(("\t", "\r")), cell
+            assert not cell.strip().startswith(tuple("=+-@＝＋－＠")), cell
         assert "\x00" not in cell
 
 

@@ -76,11 +76,16 @@ def spreadsheet_safe(value: Any) -> Any:
     Example:
         >>> spreadsheet_safe("=cmd()"), spreadsheet_safe("-1"), spreadsheet_safe(0.5)
         ("'=cmd()", "'-1", 0.5)
+        >>> spreadsheet_safe("＝cmd()")
+        "'＝cmd()"
     """
     if not isinstance(value, str):
         return value
     text = value.replace("\x00", "")
-    return f"'{text}" if text.lstrip("\r\n ").startswith(_FORMULA_STARTS) else text
+    risky = text.startswith(("\t", "\r")) or text.lstrip().startswith(_FORMULA_STARTS)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")  # csv leaves a lone \r without quotes
+    return f"'{text}" if risky else text
 
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = tuple("=+-@＝＋－＠﹢﹣﹦﹫−")
+"""Also as wide, small and typographic characters, which some spreadsheets take for the plain."""
