@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import random
 import tracemalloc
 import zipfile
 
@@ -11,7 +12,7 @@ import pytest
 
 from forgetmap.api import compare
 from forgetmap.base.errors import InputError
-from forgetmap.readers import inspect, inspect_archive
+from forgetmap.readers import inspect
 from forgetmap.readers import lm_eval as lm_eval_reader
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.samples.identity import content_hash
@@ -565,12 +566,16 @@ def test_bombs_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("limit", "value", "message"),
-    [("MAX_ENTRIES", 3, "4 members, more than 3"), ("MAX_ENTRY_BYTES", 100, "unpacks to")],
+    ("limit", "message"),
+    [
+        ("FORGETMAP_MAX_MEMBERS", "4 members; .* raise FORGETMAP_MAX_MEMBERS"),
+        ("FORGETMAP_MAX_MEMBER_MIB", "unpacks to .* raise FORGETMAP_MAX_MEMBER_MIB"),
+    ],
 )
-def test_limits(tmp_path, monkeypatch, limit, value, message):
-    monkeypatch.setattr(inspect_archive, limit, value)
-    log = pack(tmp_path / "a.eval", [sample(1), sample(2), sample(3)])
+def test_limits(tmp_path, monkeypatch, limit, message):
+    monkeypatch.setenv(limit, "1")
+    long = sample(3) | {"input": random.Random(0).randbytes(2**20).hex()}
+    log = pack(tmp_path / "a.eval", [sample(1), sample(2), long])
     with pytest.raises(InputError, match=message):
         inspect.read(log, ALL)
 

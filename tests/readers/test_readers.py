@@ -5,13 +5,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import forgetmap
+from forgetmap.base.errors import InputError
 from forgetmap.base.files import size_of
+from forgetmap.pairing.two_logs import pair
+from forgetmap.readers import table
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import find_reader, read
 from forgetmap.samples.table import Samples
+from logs import write_csv, write_jsonl
 from small_logs import random_scores, samples
 
 PLUGIN = '''
@@ -95,3 +101,44 @@ def test_progress_is_told_in_bytes(tmp_path):
     ticks: list[int] = []
     read(log, ReadOptions(tick=ticks.append))
     assert sum(ticks) == size_of(log) == log.stat().st_size
+
+
+@pytest.mark.parametrize(
+    "seeds", [(0, 3_000_000_000), ("run-a", 0), (0.1, 0.7), (None, 0), (0, ""), (-1, 2**31 - 1)]
+)
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_every_seed_of_a_table_is_a_repeat_of_its_own(seeds, suffix, tmp_path):
+    rows = [
+        {"question": f"q{item}", "seed": seed, "correct": int(place == 0)}
+        for item in range(3)
+        for place, seed in enumerate(seeds)
+    ]
+    write = write_csv if suffix == "csv" else write_jsonl
+    log = read(write(tmp_path / f"run.{suffix}", rows))
+    coverage = pair(log, log).coverage
+    assert (coverage.matched, coverage.duplicates) == (3, 0)
+    assert len(set(log.data["repeat"].to_pylist())) == 2
+
+
+def test_the_same_seed_in_other_words_is_the_same_repeat():
+    repeats = table.Repeats()
+    assert len({repeats.number(seed) for seed in (7, "7", 7.0, "7.0", " 7 ")}) == 1
+    assert len({repeats.number(seed) for seed in (0.1, "0.1", "0.10")}) == 1
+    assert len({repeats.number(seed) for seed in (10**30, str(10**30), 10**30 + 1)}) == 2
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_column_that_stands_twice_is_refused(suffix, tmp_path):
+    path = tmp_path / f"run.{suffix}"
+    if suffix == "csv":
+        path.write_text("question,correct,correct\nq1,1,0\n")
+    else:
+        names = ["question", "correct", "correct"]
+        pq.write_table(pa.Table.from_arrays([["q1"], [1], [0]], names=names), path)
+    with pytest.raises(InputError, match="two columns are named 'correct'"):
+        read(path)
+
+
+def test_columns_without_a_name_may_be_several(tmp_path):
+    (tmp_path / "run.csv").write_text("question,correct,,\nq1,1,,\n")
+    assert len(read(tmp_path / "run.csv")) == 1

@@ -22,13 +22,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.limits import LINE_MIB, MIB
 
 PART = ".part"
 """How the names of files and folders end that are not whole yet."""
 _YOUNG = 60.0
 """Seconds after which a part that nobody holds counts as left behind."""
-MAX_LINE_BYTES = 64 * 2**20
-"""A longer line is not a log record; reading on would fill the memory (think of a sparse file)."""
 
 
 @contextmanager
@@ -213,22 +212,22 @@ def create_text(path: Path, text: str) -> None:
 
 
 def lines(
-    path: Path, most: int | None = None, advice: str = "this is not an evaluation log"
+    path: Path, most: int | None = None, advice: str | None = None
 ) -> Iterator[tuple[int, bytes]]:
     """Yield (line number from 1, line) of a file, without a byte order mark.
 
     Memory stays bounded: a line of more than `most` bytes is refused, with the advice; by default
-    `MAX_LINE_BYTES`.
+    `LINE_MIB` (think of a sparse file).
     """
-    most = most or MAX_LINE_BYTES
+    most = most or LINE_MIB.value * MIB
+    advice = advice or f"no record of a log should be so long; {LINE_MIB.advice}"
     with open_binary(path) as file:
         if file.read(len(_MARK)) != _MARK:
             file.seek(0)
-        bounded = partial(file.readline, most + 1)
-        for number, line in enumerate(iter(bounded, b""), 1):
+        for number, line in enumerate(iter(partial(file.readline, most + 1), b""), 1):
             if len(line) > most:
                 raise InputError(
-                    f"{path}:{number}: the line is longer than {most // 2**20} MiB; {advice}"
+                    f"{path}:{number}: the line is longer than {most // MIB} MiB; {advice}"
                 )
             yield number, line
 
@@ -240,8 +239,10 @@ _BUFFER = 2**18
 """Bytes read at a time: lines of a log are long, and calls to the system cost."""
 
 
-def read_small(path: Path, most: int, what: str) -> bytes:
+def read_small(path: Path, most: int, what: str, advice: str = "") -> bytes:
     """Read a whole file; one of more than `most` bytes is refused, as no such thing.
+
+    `advice` says how to read it all the same.
 
     Example:
         >>> import tempfile
@@ -253,7 +254,7 @@ def read_small(path: Path, most: int, what: str) -> bytes:
     with open_binary(path) as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise InputError(f"{path}: is larger than {most // 10**6} MB; this is not {what}")
+        raise InputError(f"{path}: is larger than {most // 10**6} MB; this is not {what}{advice}")
     return content
 
 

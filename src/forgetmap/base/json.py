@@ -10,10 +10,8 @@ import orjson
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import lines, read_small
+from forgetmap.base.limits import JSON_MIB, MIB
 from forgetmap.base.words import brief
-
-MAX_JSON_BYTES = 512 * 2**20
-"""A results file beyond it is not one."""
 
 
 def parse_json(text: bytes) -> Any:
@@ -36,7 +34,7 @@ def parse_json(text: bytes) -> Any:
 
 def read_json(path: Path) -> Any:
     """Read one JSON file."""
-    content = read_small(path, MAX_JSON_BYTES, "a results file")
+    content = read_small(path, JSON_MIB.value * MIB, "a results file", f"; {JSON_MIB.advice}")
     try:
         return parse_json(content)
     except ValueError as error:

@@ -23,13 +23,9 @@ from typing import Any, BinaryIO
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import open_binary
 from forgetmap.base.json import parse_json, read_json
+from forgetmap.base.limits import MEMBER_MIB, MEMBERS, MIB, RATIO, check_unpacked
 from forgetmap.base.values import file_name
 from forgetmap.readers.framework import ReadOptions, as_object, malformed
-
-MAX_ENTRIES = 2_000_000
-MAX_ENTRY_BYTES = 256 * 2**20
-MAX_RATIO = 1000
-"""A member beyond it (and beyond 1 MiB) is a bomb, not a sample."""
 
 _ZSTD = 93
 _PLAIN = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
@@ -115,11 +111,12 @@ class _Archive:
         with naming(file, "zip directory"):
             self.zip = zipfile.ZipFile(raw)
         infos = self.zip.infolist()
-        if len(infos) > MAX_ENTRIES:
-            raise InputError(f"{file}: has {len(infos):,} members, more than {MAX_ENTRIES:,}")
+        if len(infos) > MEMBERS.value:
+            raise InputError(f"{file}: has {len(infos):,} members; {MEMBERS.advice}")
         for info in infos:
             if why := _suspicious(info):
                 raise InputError(f"{file}: {info.filename!r:.80}: {why}; nothing was read")
+        check_unpacked(file, sum(info.file_size for info in infos), file.stat().st_size)
         self.members = {info.filename: info for info in infos}  # of two with one name the last
         self.needs_inspect = any(_PART_OF_SAMPLE.fullmatch(name) for name in self.members) or (
             importlib.util.find_spec("zstandard") is None
@@ -141,7 +138,7 @@ class _Archive:
                 content = self._unpack_zstd(info)
             else:
                 with self.zip.open(info) as member:
-                    content = member.read(MAX_ENTRY_BYTES + 1)
+                    content = member.read(MEMBER_MIB.value * MIB + 1)
             return as_object(parse_json(content))
 
     def _unpack_zstd(self, info: zipfile.ZipInfo) -> bytes:
@@ -154,7 +151,7 @@ class _Archive:
         self.raw.seek(sum(struct.unpack("<HH", start[26:30])), io.SEEK_CUR)
         packed = io.BytesIO(self.raw.read(info.compress_size))
         try:
-            unpacker = zstandard.ZstdDecompressor(max_window_size=MAX_ENTRY_BYTES)
+            unpacker = zstandard.ZstdDecompressor(max_window_size=MEMBER_MIB.value * MIB)
             content: bytes = unpacker.stream_reader(packed).read(info.file_size + 1)
         except zstandard.ZstdError as error:
             raise zipfile.BadZipFile(str(error)) from error
@@ -174,8 +171,8 @@ def _suspicious(info: zipfile.ZipInfo) -> str | None:
         return "is encrypted"
     if info.compress_type not in {*_PLAIN, _ZSTD}:
         return f"is packed by the unknown method {info.compress_type}"
-    if info.file_size > MAX_ENTRY_BYTES:
-        return f"unpacks to {info.file_size:,} bytes, more than {MAX_ENTRY_BYTES // 2**20} MiB"
-    if info.file_size > max(2**20, MAX_RATIO * info.compress_size):
-        return f"unpacks to more than {MAX_RATIO} times its size"
+    if info.file_size > MEMBER_MIB.value * MIB:
+        return f"unpacks to {info.file_size:,} bytes; {MEMBER_MIB.advice}"
+    if info.file_size > max(MIB, RATIO.value * info.compress_size):
+        return f"unpacks to more than {RATIO.value} times its size; {RATIO.advice}"
     return None

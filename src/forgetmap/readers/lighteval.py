@@ -8,17 +8,17 @@ touched when text was asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files
 from forgetmap.base.json import read_json
+from forgetmap.base.parquet import parquet_parts, parquet_schema
 from forgetmap.base.values import file_name, optional_text
 from forgetmap.readers.framework import (
     ReadOptions,
@@ -128,42 +128,53 @@ class Details(NamedTuple):
 def _batches(
     run: Run, file: Path, repeat: int, how: ReadOptions, warnings: list[str]
 ) -> Iterator[pa.RecordBatch]:
+    left_out: dict[str, None] = {}
     with malformed(file, what="is not a readable Parquet file of lighteval"):
-        with pq.ParquetFile(file) as parquet:
-            names = set(parquet.schema_arrow.names)
-            if {"doc", "metric", "model_response"} <= names:
-                details = _struct_details(parquet, how.text)
-            elif {"example", "metrics"} <= names:
-                details = _flat_details(parquet, how.text)
-            else:
-                raise InputError(
-                    f"{file}: has neither the flat nor the struct columns of lighteval's details"
-                )
-        columns = _columns(details, how)
-        for metric, scores in _item_scores(details.metrics):
-            if scores is None:
-                warning = f"{run.task}: metric {metric!r} is not a number per item and was left out"
-                warnings += [warning] if warning not in warnings else []
-                continue
-            yield _batch(run, file, repeat, metric, scores, columns)
+        schema = parquet_schema(file)
+        details_of: Callable[[pa.RecordBatch, int, bool], Details]
+        if {"doc", "metric", "model_response"} <= set(schema.names):
+            wanted, details_of = _struct_columns(how.text), _struct_details
+        elif {"example", "metrics"} <= set(schema.names):
+            wanted, details_of = _flat_columns(schema, how.text), _flat_details
+        else:
+            raise InputError(
+                f"{file}: has neither the flat nor the struct columns of lighteval's details"
+            )
+        done = 0
+        for part in parquet_parts(file, wanted):
+            details = details_of(part, done, how.text)
+            columns = _columns(details, how)
+            for metric, scores in _item_scores(details.metrics):
+                if scores is None:
+                    left_out[f"metric {metric!r} is not a number per item and was left out"] = None
+                    continue
+                yield _batch(run, file, repeat, metric, scores, columns, done)
+            done += len(part)
+    warnings += [f"{run.task}: {text}" for text in left_out]
 
 
-def _flat_details(parquet: pq.ParquetFile, text: bool) -> Details:
-    """lighteval <= 0.10. There is no id; rows are numbered, in the harness's order."""
+def _flat_columns(schema: pa.Schema, text: bool) -> list[str]:
     wanted = ["example", "metrics", "gold", "gold_index", "choices"]
-    wanted += ["predictions", "full_prompt", "specifics"] if text else []
-    schema = parquet.schema_arrow
-    scored_by_likelihood = pa.types.is_list(schema.field("predictions").type.value_type)
-    if scored_by_likelihood and not text:
+    wanted += ["full_prompt", "specifics"] if text else []
+    if text or _scored_by_likelihood(schema):
         wanted.append("predictions")
-    table = parquet.read([name for name in wanted if name in schema.names], use_threads=False)
+    return [name for name in wanted if name in schema.names]
+
+
+def _scored_by_likelihood(schema: pa.Schema) -> bool:
+    return bool(pa.types.is_list(schema.field("predictions").type.value_type))
+
+
+def _flat_details(table: pa.RecordBatch, done: int, text: bool) -> Details:
+    """lighteval <= 0.10. There is no id; rows are numbered, in the harness's order."""
     options = table["choices"].to_pylist()
     gold, gold_index = table["gold"].to_pylist(), table["gold_index"].to_pylist()
-    predictions = table["predictions"].to_pylist() if "predictions" in table.column_names else []
-    rows = table.num_rows
+    names, rows = table.schema.names, table.num_rows
+    predictions = table["predictions"].to_pylist() if "predictions" in names else []
+    scored_by_likelihood = "predictions" in names and _scored_by_likelihood(table.schema)
     return Details(
-        metrics=_whole(table["metrics"]),
-        refs=[str(row) for row in range(rows)],
+        metrics=table["metrics"],
+        refs=[str(row) for row in range(done, done + rows)],
         queries=table["example"].to_pylist(),
         options=options,
         targets=[
@@ -175,17 +186,21 @@ def _flat_details(parquet: pq.ParquetFile, text: bool) -> Details:
         else [[]] * rows,
         prompts=table["full_prompt"].to_pylist() if text else None,
         responses=None if scored_by_likelihood or not text else predictions,
-        extracted=table["specifics"].to_pylist() if text and "specifics" in schema.names else None,
+        extracted=table["specifics"].to_pylist() if text and "specifics" in names else None,
     )
 
 
-def _struct_details(parquet: pq.ParquetFile, text: bool) -> Details:
-    """lighteval >= 0.11."""
+def _struct_columns(text: bool) -> list[str]:
     wanted = ["doc.query", "doc.choices", "doc.gold_index", "doc.id", "metric"]
     wanted += ["model_response.logprobs"]
-    wanted += ["model_response.input", "model_response.text", "doc.specific"] if text else []
-    table = parquet.read(wanted, use_threads=False)
-    doc, response = _whole(table["doc"]), _whole(table["model_response"])
+    return wanted + (
+        ["model_response.input", "model_response.text", "doc.specific"] if text else []
+    )
+
+
+def _struct_details(table: pa.RecordBatch, _done: int, text: bool) -> Details:
+    """lighteval >= 0.11."""
+    doc, response = table["doc"], table["model_response"]
     shown = [options or [] for options in _field(doc, "choices")]
     likelihoods = [values or [] for values in _field(response, "logprobs")]
     targets = []
@@ -194,7 +209,7 @@ def _struct_details(parquet: pq.ParquetFile, text: bool) -> Details:
         targets.append([options[g] for g in right if g is not None and 0 <= g < len(options)])
     queries = _field(doc, "query")
     return Details(
-        metrics=_whole(table["metric"]),
+        metrics=table["metric"],
         refs=[str(value) for value in _field(doc, "id")],
         queries=queries,
         options=shown,
@@ -253,9 +268,15 @@ def _columns(details: Details, how: ReadOptions) -> dict[str, Any]:
 
 
 def _batch(
-    run: Run, file: Path, repeat: int, metric: str, scores: pa.Array, columns: dict[str, Any]
+    run: Run,
+    file: Path,
+    repeat: int,
+    metric: str,
+    scores: pa.Array,
+    columns: dict[str, Any],
+    done: int,
 ) -> pa.RecordBatch:
-    row_numbers = pa.array(range(1, len(scores) + 1)).cast(pa.string())
+    row_numbers = pa.array(range(done + 1, done + len(scores) + 1)).cast(pa.string())
     filled: dict[str, Any] = {
         **{name: pa.array(values, SCHEMA.field(name).type) for name, values in columns.items()},
         "repeat": pa.array([repeat] * len(scores), pa.int32()),
@@ -283,10 +304,6 @@ def _item_scores(metrics: pa.StructArray) -> Iterator[tuple[str, pa.Array | None
             yield field.name, pc.if_else(pc.is_nan(scores), None, scores)
         else:
             yield field.name, None
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _field(struct: pa.StructArray, name: str) -> list[Any]:

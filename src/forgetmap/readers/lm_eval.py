@@ -35,7 +35,16 @@ from forgetmap.readers.framework import (
 )
 from forgetmap.samples.identity import content_hash, wording_hash
 from forgetmap.samples.options import OPTION_COLUMNS, softmax
-from forgetmap.samples.table import BATCH_ROWS, SCHEMA, TEXT_COLUMNS, Meta, Samples, complete
+from forgetmap.samples.table import (
+    BATCH_CHARACTERS,
+    BATCH_ROWS,
+    SCHEMA,
+    TEXT_COLUMNS,
+    Meta,
+    Samples,
+    complete,
+    text_length,
+)
 
 _FIELDS = {
     *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
@@ -150,6 +159,8 @@ class _Part:
         self.metrics: list[tuple[str, int]] = []
         """Of each score: the metric and the repeat within the run."""
         self.scores: list[float | None] = []
+        self.characters = 0
+        """Of the text of all rows: an item's are in the row of each of its scores."""
 
 
 def _parts(
@@ -169,12 +180,13 @@ def _parts(
             scores = _scores(record, left_out)
         if not scores:
             continue
+        part.characters += text_length(item) * len(scores)
         part.lines.append(line)
         part.items.append(item)
         part.counts.append(len(scores))
         part.metrics.extend(scores)
         part.scores.extend(scores.values())
-        if len(part.scores) >= BATCH_ROWS:
+        if len(part.scores) >= BATCH_ROWS or part.characters >= BATCH_CHARACTERS:
             yield part
             part = _Part()
     if part.items:
@@ -267,6 +279,8 @@ def _scores(record: dict[str, Any], left_out: set[str]) -> dict[tuple[str, int],
         metric = name if suffix == "none" else f"{name},{suffix}"
         value = record.get(name)
         if name in per_repeat:
+            if len(per_repeat[name] or ()) > REPEATS_PER_RUN:
+                raise ValueError(f"{metric} has more than {REPEATS_PER_RUN} repeats")
             for repeat, score in enumerate(per_repeat[name] or ()):
                 scores[metric, repeat] = number(score, metric)
         elif type(value) is float and math.isfinite(value):

@@ -12,8 +12,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.parquet import parquet_schema
 from forgetmap.readers.framework import ReadOptions
-from forgetmap.samples.table import SCHEMA, Samples, parquet_schema
+from forgetmap.samples.table import SCHEMA, Samples
 
 _BOUNDS = {
     "score": (-sys.float_info.max, sys.float_info.max),

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import csv
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import MAX_LINE_BYTES, lines
+from forgetmap.base.files import lines
 from forgetmap.base.json import parse_json
+from forgetmap.base.limits import LINE_MIB, MIB
+from forgetmap.base.parquet import parquet_parts, parquet_schema
 from forgetmap.base.values import file_name, number, optional_text
 from forgetmap.base.words import brief
 from forgetmap.readers.framework import ReadOptions, json_lines, malformed, stored_options
 from forgetmap.samples.identity import content_hash, wording_hash
-from forgetmap.samples.table import Meta, Samples, parquet_schema
+from forgetmap.samples.table import Meta, Samples
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
@@ -46,7 +48,10 @@ NAMES: dict[str, tuple[str, ...]] = {
 }
 """What forgetmap needs -> the column names that are taken for it, in order of preference."""
 
+_KNOWN = {name for names in NAMES.values() for name in names}
 _INT32_MAX = 2**31 - 1
+_NAMED_REPEATS = 2**30
+"""Seeds that are whole numbers below it number their repeat; all others are numbered from it on."""
 
 
 def sniff(path: Path) -> bool:
@@ -76,11 +81,14 @@ def read(path: Path, how: ReadOptions) -> Samples:
 def _rows(file: Path, how: ReadOptions, warnings: list[str]) -> Iterator[dict[str, Any]]:
     names: dict[str, None] = {}  # in order; JSON lines may bring columns that others lack
     columns: dict[str, str] = {}
-    repeats: dict[str, int] = {}
+    asked = set(how.columns.values())
+    repeats = Repeats()
     for row, record in table_records(file, how, warnings):
         if not record.keys() <= names.keys():
-            names |= dict.fromkeys(record)
-            columns = match_columns(names, how.columns, file)
+            new = [name for name in record if name not in names]
+            names |= dict.fromkeys(new)
+            if not columns or any(name.lower() in _KNOWN or name in asked for name in new):
+                columns = match_columns(names, how.columns, file)
         value = {name: record.get(column) for name, column in columns.items()}
         with malformed(file, f" row {row}"):
             yield _sample(value, file, row, repeats, how)
@@ -128,7 +136,7 @@ def _listed(names: list[str], most: int = 8) -> str:
 
 
 def _sample(
-    value: dict[str, Any], file: Path, row: int, repeats: dict[str, int], how: ReadOptions
+    value: dict[str, Any], file: Path, row: int, repeats: Repeats, how: ReadOptions
 ) -> dict[str, Any]:
     question, target = (_content(value.get(name)) for name in ("question", "target"))
     choices = _choices(value.get("choices"))
@@ -148,7 +156,7 @@ def _sample(
         "task": str(value.get("task") or "all"),
         "item": content_hash(question, choices, target) if has_content else None,
         "item_ref": str(value["id"]) if value.get("id") not in (None, "") else by_row,
-        "repeat": _repeat(value.get("repeat"), repeats),
+        "repeat": repeats.number(value.get("repeat")),
         "metric": str(value.get("metric") or "score"),
         "score": number(value.get("score"), "score"),
         "k": int(k) if k is not None and k > 1 else None,
@@ -185,17 +193,47 @@ def _choices(value: Any) -> Any:
     return _content(value)
 
 
-def _repeat(value: Any, seen: dict[str, int]) -> int:
-    """Keep a whole number as it is, so that seeds agree between logs; number anything else."""
-    if value in (None, ""):
-        return 0
+class Repeats:
+    """Numbers for the seeds of one table: no two seeds get the same one.
+
+    A small whole number stays as it is; anything else is numbered in the order of the rows.
+
+    Example:
+        >>> repeats = Repeats()
+        >>> [repeats.number(seed) for seed in (0, "7", 7.0, None)]
+        [0, 7, 7, 1073741824]
+        >>> [repeats.number(seed) - 2**30 for seed in (0.1, "run-a", 3_000_000_000, "0.10")]
+        [1, 2, 3, 1]
+    """
+
+    def __init__(self) -> None:
+        self._named: dict[int | str, int] = {}
+        self._zero: int | str | None = None
+        """Which seed is numbered 0: the number itself, or that there is none."""
+
+    def number(self, value: Any) -> int:
+        """The number of a seed."""
+        seed = _seed(value)
+        if seed in (0, ""):
+            self._zero = seed if self._zero is None else self._zero
+            if seed == self._zero:
+                return 0
+        elif isinstance(seed, int) and 0 < seed < _NAMED_REPEATS:
+            return seed
+        return _NAMED_REPEATS + self._named.setdefault(seed, len(self._named))
+
+
+def _seed(value: Any) -> int | str:
+    """A seed as one value, whether the table has types or not: 7, "7" and 7.0 are the same."""
+    if value is None or isinstance(value, bool | int):
+        return "" if value is None else str(value) if isinstance(value, bool) else value
     try:
-        whole = int(value)
-    except ValueError:
-        whole = -1
-    if 0 <= whole <= _INT32_MAX:
-        return whole
-    return seen.setdefault(str(value), len(seen))
+        found = float(value)
+        if not found.is_integer():
+            return str(found)
+        return int(found) if abs(found) < 2**53 else int(value)  # which keeps all its digits
+    except (ValueError, TypeError, OverflowError):
+        return str(value)
 
 
 def table_records(
@@ -216,26 +254,26 @@ def parquet_records(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[st
     """Yield (row number from 1, values) of a Parquet table."""
     row = 0
     try:
-        parquet_schema(file)
-        with pq.ParquetFile(file) as parquet:
-            for batch in parquet.iter_batches(8192):
-                how.tick(batch.nbytes)
-                for record in batch.to_pylist():
-                    row += 1
-                    yield row, record
+        _check_names(file, parquet_schema(file).names)
+        for batch in parquet_parts(file):
+            how.tick(batch.nbytes)
+            for record in batch.to_pylist():
+                row += 1
+                yield row, record
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: is damaged ({brief(error)})") from error
 
 
 def _csv(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
     """Stream a CSV; quoted cells may hold line ends, every row must be as long as the header."""
-    csv.field_size_limit(MAX_LINE_BYTES)
+    csv.field_size_limit(LINE_MIB.value * MIB)
     text = _decoded_lines(file, how)
     header_line = next(text, "")
     delimiter = max(",;\t|", key=header_line.count)
     reader = csv.reader(itertools.chain([header_line], text), delimiter=delimiter, strict=True)
     try:
         header = next(reader, [])
+        _check_names(file, header)
         for row, cells in enumerate(filter(None, reader), start=1):
             if len(cells) != len(header):
                 raise InputError(
@@ -245,6 +283,12 @@ def _csv(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
             yield row, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise InputError(f"{file}: line {reader.line_num}: not a CSV row ({error})") from error
+
+
+def _check_names(file: Path, names: Iterable[str]) -> None:
+    """Refuse a table in which a name stands twice: which column is meant cannot be told."""
+    if twice := [name for name, count in Counter(names).items() if name and count > 1]:
+        raise InputError(f"{file}: two columns are named {twice[0]!r:.60}; rename one of them")
 
 
 def _decoded_lines(file: Path, how: ReadOptions) -> Iterator[str]:

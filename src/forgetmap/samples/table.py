@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import replacing, temporary_folder
+from forgetmap.base.parquet import parquet_parts, parquet_schema
 from forgetmap.base.sealed import EMPTY, SEAL, check_sealed, seal
 from forgetmap.base.values import storable
 from forgetmap.samples.options import without_bad_options
@@ -190,9 +191,8 @@ class Samples:
         # Without a column left to read, the rows are counted by one that every file has.
         stored = [name for name in columns if name not in later] or ["model"]
         try:
-            with pq.ParquetFile(self.data) as file:
-                for batch in file.iter_batches(_ROW_GROUP, columns=stored):
-                    yield _with_nulls(batch, later)
+            for batch in parquet_parts(self.data, stored, _ROW_GROUP):
+                yield _with_nulls(batch, later)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = next(iter(str(error).splitlines()), "")
             raise InputError(f"{self.data}: is damaged ({reason:.120})") from error
@@ -280,18 +280,32 @@ _DEFAULTS: dict[str, Any] = {"model": "unnamed", "task": "all", "repeat": 0, "me
 
 BATCH_ROWS = 8192
 """Rows held as Python objects before they become a batch."""
+BATCH_CHARACTERS = 64 * 2**20
+"""Characters of text held before; an Arrow column of text cannot hold more than 2 GiB."""
 
 
 def batches(rows: Iterable[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
     """Turn dictionaries into record batches; fills `status` from the score."""
     held: list[dict[str, Any]] = []
+    characters = 0
     for row in rows:
         held.append(row)
-        if len(held) == BATCH_ROWS:
+        characters += text_length(row.values())
+        if len(held) >= BATCH_ROWS or characters >= BATCH_CHARACTERS:
             yield _batch(held)
-            held = []
+            held, characters = [], 0
     if held:
         yield _batch(held)
+
+
+def text_length(values: Iterable[Any]) -> int:
+    """Count the characters of all texts among some values.
+
+    Example:
+        >>> text_length(["2+2?", 4, None])
+        4
+    """
+    return sum([len(value) for value in values if type(value) is str])
 
 
 def _batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
@@ -368,16 +382,3 @@ def parse_meta(path: str | Path, raw: bytes) -> tuple[Meta, int]:
     ):
         raise InputError(f"{path}: its forgetmap metadata have an unknown form; convert it again")
     return meta, version
-
-
-def parquet_schema(path: Path) -> pa.Schema:
-    """Read the schema of a Parquet file; if it is not one, say so in one clear line."""
-    try:
-        return pq.read_schema(path)
-    except UnicodeEncodeError as error:
-        raise InputError(f"{path}: its name is not UTF-8; rename it") from error
-    except PermissionError as error:
-        raise InputError(f"{path}: cannot be read (Permission denied)") from error
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = next(iter(str(error).splitlines()), "")
-        raise InputError(f"{path}: is not a readable Parquet file ({reason})") from error

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.parquet import parquet_parts, parquet_schema
 from forgetmap.base.words import brief
 from forgetmap.readers.framework import ReadOptions, json_lines
-from forgetmap.samples.table import parquet_schema
 from forgetmap.theory.arguments import Floats
 
 __all__ = ["LogProbs", "read_logprobs"]
@@ -91,11 +90,10 @@ def _parquet(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     columns = [name for name in (*_NEEDED, "length") if name in present]
     row = 0
     try:
-        with pq.ParquetFile(file) as parquet:
-            for batch in parquet.iter_batches(65536, columns=columns):
-                for record in batch.to_pylist():
-                    row += 1
-                    yield row, record
+        for batch in parquet_parts(file, columns, rows=65536):
+            for record in batch.to_pylist():
+                row += 1
+                yield row, record
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: is damaged ({brief(error)})") from error
 

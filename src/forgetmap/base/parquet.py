@@ -1,0 +1,132 @@
+"""Parquet files that nobody vouches for: clear errors, and rows in bounded memory.
+
+A value that many rows share is stored once, so a small file can hold more text than any memory.
+So text is read as numbers into a dictionary, measured, and then written out, a part at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.limits import LINE_MIB, MIB, check_rows, check_unpacked
+
+PART_BYTES = 64 * MIB
+"""Rows are handed out in parts of about this size at most."""
+_SAFE = 256 * MIB
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT96": 12}
+
+
+def parquet_schema(path: Path) -> pa.Schema:
+    """Read the schema of a Parquet file; if it is not one, say so in one clear line."""
+    try:
+        with pq.ParquetFile(path) as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+    except UnicodeEncodeError as error:
+        raise InputError(f"{path}: its name is not UTF-8; rename it") from error
+    except PermissionError as error:
+        raise InputError(f"{path}: cannot be read (Permission denied)") from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = next(iter(str(error).splitlines()), "")
+        raise InputError(f"{path}: is not a readable Parquet file ({reason})") from error
+    check_rows(path, rows, path.stat().st_size)
+    return schema
+
+
+def parquet_parts(
+    path: Path, columns: Sequence[str] | None = None, rows: int = 8192
+) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of a file, in parts that fit into memory whatever it holds.
+
+    Columns may name a field of a struct: `doc.query`.
+    """
+    schema, packed = parquet_schema(path), path.stat().st_size
+    footer = pq.read_metadata(path)
+    numbers, texts = _measure(footer, columns)
+    check_unpacked(path, numbers, packed)
+    per_row = max(1, numbers // max(1, footer.num_rows))
+    rows = max(1, min(rows, PART_BYTES // per_row))
+    unpacked = 0
+    with pq.ParquetFile(path, read_dictionary=texts) as file:
+        for batch in file.iter_batches(rows, columns=columns):
+            size = _size(batch)
+            unpacked += size
+            check_unpacked(path, unpacked, packed)
+            for part in _split(path, batch, size):
+                yield _written_out(part, schema) if texts else part
+
+
+def _measure(footer: pq.FileMetaData, columns: Sequence[str] | None) -> tuple[int, list[str]]:
+    """The bytes of all numbers, and the columns of text that might hold more than is stored."""
+    wanted = None if columns is None else tuple(f"{name}." for name in columns)
+    numbers, potential = 0, 0
+    texts: dict[str, None] = {}
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        for index in range(group.num_columns):
+            chunk = group.column(index)
+            if wanted is not None and not f"{chunk.path_in_schema}.".startswith(wanted):
+                continue
+            if chunk.physical_type == "BYTE_ARRAY":
+                potential += chunk.num_values * chunk.total_uncompressed_size
+                if footer.schema.column(index).logical_type.type in ("STRING", "NONE", "JSON"):
+                    texts[chunk.path_in_schema] = None
+            else:
+                width = footer.schema.column(index).length or _WIDTHS.get(chunk.physical_type, 8)
+                numbers += chunk.num_values * width
+    return numbers, list(texts) if potential > _SAFE else []
+
+
+def _size(batch: pa.RecordBatch) -> int:
+    return sum(_array_size(column) for column in batch.columns)
+
+
+def _array_size(array: pa.Array) -> int:
+    """Bytes of an array once its text is written out."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        if not (pa.types.is_string(kind.value_type) or pa.types.is_binary(kind.value_type)):
+            return int(array.nbytes)
+        lengths = pc.binary_length(array.dictionary).cast(pa.int64())
+        return 4 * len(array) + int(pc.sum(lengths.take(array.indices)).as_py() or 0)
+    if pa.types.is_struct(kind):
+        return sum(_array_size(inner) for inner in array.flatten())
+    if pa.types.is_list(kind) or pa.types.is_map(kind):
+        if not len(array):
+            return 0
+        start, stop = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        inner = [array.keys, array.items] if pa.types.is_map(kind) else [array.values]
+        return sum(_array_size(values.slice(start, stop - start)) for values in inner)
+    return int(array.nbytes)
+
+
+def _split(path: Path, batch: pa.RecordBatch, size: int) -> Iterator[pa.RecordBatch]:
+    """Halve a batch until its parts are small enough."""
+    if size <= PART_BYTES or (len(batch) == 1 and size <= LINE_MIB.value * MIB):
+        yield batch
+        return
+    if len(batch) == 1:
+        raise InputError(f"{path}: a row has {size:,} bytes; {LINE_MIB.advice}")
+    half = len(batch) // 2
+    for part in (batch.slice(0, half), batch.slice(half)):
+        yield from _split(path, part, _size(part))
+
+
+def _written_out(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Turn dictionaries back into plain text, as the file declares it."""
+    columns = [_plain(column, schema.field(name).type)
+               for name, column in zip(batch.schema.names, batch.columns, strict=True)]  # fmt: skip
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _plain(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_struct(column.type):  # of which only some fields may have been read
+        fields = [kind.field(kind.get_field_index(field.name)) for field in column.type]
+        inner = [_plain(part, field.type) for part, field in
+                 zip(column.flatten(), fields, strict=True)]  # fmt: skip
+        return pa.StructArray.from_arrays(inner, fields=fields, mask=column.is_null())
+    return column.cast(kind)
