@@ -33,7 +33,8 @@ def test_scores_are_those_of_the_report():
     assert {row["metric"] for row in found} == {"correct"}
     assert {row["target"] for row in found} == {"Paris", "Rome", "Tokyo", "Nairobi", "Lima"}
     assert all("capital of" in row["prompt"] and row["response"] for row in found)
-    assert not read(LOGS / "before").meta.warnings
+    told = ["words.jsonl: 5 values of 'text' are not numbers, left out"]
+    assert read(LOGS / "before").meta.warnings == told
 
 
 def test_metrics_events_give_a_metric_for_each_number():

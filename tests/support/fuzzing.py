@@ -19,6 +19,7 @@ from forgetmap.readers.summary import show
 from forgetmap.samples.table import SCHEMA, STATUSES, TEXT_COLUMNS, Samples
 
 if TYPE_CHECKING:
+    from forgetmap.samples.comparability import Coverage
     from malformed import Case
 
 SCORED = {"ok", "no_answer", "truncated", "refused"}
@@ -35,6 +36,7 @@ def read_or_refuse(path: Path, folder: Path) -> Samples | None:
     try:
         samples = read(path, ReadOptions(text=True, wording=True))
         assert_valid(samples)
+        assert_records_add_up(samples)
     except InputError as error:
         assert_one_line(error, folder)
         return None
@@ -95,6 +97,36 @@ def assert_not_more(case: Case, damaged: Samples, good: Samples) -> None:
     assert answers(damaged) <= answers(good) + case.more, (answers(damaged), answers(good))
 
 
+# --- every row has its place ----------------------------------------------------------------------
+
+NOT_BY_PLACE = {"helm", "opencompass", "forgetmap-eval"}
+"""Harnesses whose answers cannot be told apart by the place that a row names."""
+
+
+def assert_records_add_up(samples: Samples) -> None:
+    """Every answer that the reader saw gave a row, or was left out and counted."""
+    meta = samples.meta
+    assert 0 <= meta.left_out <= meta.records or not meta.records, meta
+    if meta.left_out:
+        assert meta.warnings, "left out in silence"
+    if not meta.records or meta.harness in NOT_BY_PLACE:
+        return
+    columns = ["model", "run", "task", "source"]
+    batches = (batch.to_pylist() for batch in samples.to_batches(columns))
+    places = {tuple(row.values()) for rows in batches for row in rows}
+    assert len(places) == meta.records - meta.left_out, (len(places), meta.records, meta.left_out)
+
+
+def assert_rows_add_up(coverage: Coverage, before: Samples, after: Samples) -> None:
+    """Rows in the logs = paired + one-sided + unscored + duplicates + those not asked for."""
+    for rows, samples in ((coverage.rows_before, before), (coverage.rows_after, after)):
+        assert rows is not None
+        assert rows.read == rows.accounted == samples.rows, rows
+        assert min(rows.model_dump().values()) >= 0, rows
+        assert (rows.records, rows.left_out) == (samples.meta.records, samples.meta.left_out)
+    assert coverage.duplicates == coverage.rows_before.duplicates + coverage.rows_after.duplicates
+
+
 # --- the whole way --------------------------------------------------------------------------------
 
 
@@ -107,23 +139,27 @@ def survives(path: Path, other: Path | None = None) -> forgetmap.ForgettingMap |
         partner = read(other) if other else chosen
         with_flips = path.parent / "flips.csv"
         result = forgetmap.compare(
-            chosen, partner, draws=100, flips=with_flips, metric=_first_metric(chosen)
+            chosen, partner, draws=100, flips=with_flips, metric=shared_metrics(chosen, partner)
         )
     except (InputError, WithheldError) as error:
         if not str(error).strip():
             pytest.fail("an error without a message")
         return None
     assert_sound(result)
+    assert_rows_add_up(result.coverage, chosen, partner)
     return result
 
 
-def _first_metric(samples: Samples) -> dict[str, str] | None:
-    """Choose for a task with several metrics, as a user would when asked to."""
-    found: dict[str, str] = {}
-    for batch in samples.to_batches(["task", "metric"]):
-        for row in batch.to_pylist():
-            found.setdefault(row["task"], row["metric"])
-    return found if len(found) == 1 else None
+def shared_metrics(one: Samples, other: Samples) -> dict[str, str] | None:
+    """Choose a metric for every task that two logs share, as a user would when asked to."""
+    held: list[dict[str, set[str]]] = [{}, {}]
+    for samples, metrics in zip((one, other), held, strict=True):
+        for batch in samples.to_batches(["task", "metric"]):
+            for row in batch.to_pylist():
+                metrics.setdefault(row["task"], set()).add(row["metric"])
+    ours, theirs = held
+    common = {task: ours[task] & theirs[task] for task in ours.keys() & theirs.keys()}
+    return {task: min(shared) for task, shared in common.items() if shared} or None
 
 
 def assert_sound(result: forgetmap.ForgettingMap) -> None:

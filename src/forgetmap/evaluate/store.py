@@ -20,7 +20,7 @@ from zlib import crc32
 import orjson
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import MAX_LINE_BYTES, lines, make_folder
+from forgetmap.base.files import lines, make_folder
 
 FILE = "answers.jsonl"
 _LOCK = ".lock"

@@ -83,6 +83,8 @@ class Stock:
     """Rows with the probabilities of all options."""
     bad_options: int
     """Rows with option probabilities that cannot be right; they count as missing."""
+    outside: int
+    """Rows with a score below 0 or above 1."""
     repeats: int
     prompts: Any
     """Sum of the prompts' hashes: where it agrees, the prompts do."""
@@ -126,6 +128,7 @@ class Logs:
             for side in self.sides
             if (bad := self._count("bad_options", side))
         ]
+        self.warnings += [told for side in self.sides if (told := self._scores_outside(side))]
         for side in self.sides:
             self._define(f"{side}_scores", self._scores(side))
 
@@ -181,8 +184,9 @@ class Logs:
         bad = f"count(*) FILTER ({_OPTIONS} IS NOT NULL AND {self._usable_options} IS NULL)"
         counts.append("0" if with_options == "0" else bad)
         rows = self._query(
-            f"""SELECT task, metric, count(*), {", ".join(counts)}, max(repeat)::BIGINT + 1,
-                       {prompts}
+            f"""SELECT task, metric, count(*), {", ".join(counts)},
+                       count(*) FILTER (score < 0 OR (score > 1 AND NOT isnan(score))),
+                       max(repeat)::BIGINT + 1, {prompts}
                 FROM {side}_rows GROUP BY task, metric"""
         )
         return {(task, metric): Stock(*numbers) for task, metric, *numbers in rows}
@@ -197,6 +201,17 @@ class Logs:
     def _held(self, side: str) -> list[Stock]:
         """What one log holds of its tasks in the chosen metrics."""
         return [self.stock[side][key] for key in self.chosen[side]]
+
+    def _scores_outside(self, side: str) -> str | None:
+        """What to say of scores that are not between 0 and 1."""
+        outside = self._count("outside", side)
+        if not outside:
+            return None
+        tasks = [key[0] for key in self.chosen[side] if self.stock[side][key].outside]
+        return (
+            f"{self.name(side)}: {outside} scores are not between 0 and 1 ({some(tasks)}); "
+            f"from {self.threshold:g} on they count as right"
+        )
 
     def _count(self, what: str, *sides: str) -> int:
         return sum(getattr(held, what) for side in sides for held in self._held(side))

@@ -17,7 +17,7 @@ from forgetmap.base.database import quoted
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
 from forgetmap.pairing.logs import CLUSTER_BUCKETS, SHOWN_ITEM, Logs
-from forgetmap.samples.comparability import Coverage, Identity
+from forgetmap.samples.comparability import Coverage, Identity, RowCounts
 from forgetmap.samples.table import THRESHOLD, Samples
 from forgetmap.stats.patterns import FACTORS, MOMENTS, Moment, Patterns
 
@@ -38,6 +38,7 @@ _SQL_MOMENTS = {
 _FEWEST_OPTIONS = 3
 """With fewer there are no two wrong options that guessing could reshuffle."""
 _BATCH = 8192
+_SIDES = ("before", "after")
 
 
 @dataclass(frozen=True)
@@ -118,12 +119,22 @@ class _Pattern(NamedTuple):
     runs_after: int | None
     right_after: int | None
     items: int
-    copies: Any
+    copies_before: Any
     """Duplicated rows; a Decimal on Spark, as the next."""
-    unscored: Any
-    """Runs without a score."""
+    copies_after: Any
+    unscored_before: Any
+    """Runs without a score; not counted where there are no repeats."""
+    unscored_after: Any
+    other_k: Any
+    """Items that have another number of options in the second log."""
     moments: tuple[Any, ...]
     """As in `Patterns`, the sums in whole multiples of 1 / _SCALE; None for a sum of nothing."""
+
+    def of_side(self, name: str) -> tuple[int | None, int, int]:
+        """Of one side: the runs of each item, and in all its unscored runs and duplicated rows."""
+        if name == "before":
+            return self.runs_before, int(self.unscored_before), int(self.copies_before)
+        return self.runs_after, int(self.unscored_after), int(self.copies_after)
 
 
 class PairedLogs(Logs):
@@ -225,7 +236,7 @@ class PairedLogs(Logs):
             metrics=self.metric_names(before, after),
             coverage=coverage,
             conflicts=conflicts,
-            warnings=self._one_sided(before, after),
+            warnings=[*self._one_sided(before, after), *_other_options(scored)],
             prompts=self._changed_prompts(before, after),
         )
 
@@ -240,15 +251,19 @@ class PairedLogs(Logs):
         if self._with_probabilities:
             moments = [_SQL_MOMENTS[moment].format(integer=self.integer) for moment in Moment]
         options, churn = self._churn_sql() if self._with_options else ("", "CAST(NULL AS DOUBLE)")
-        copies, unscored = ("sum(copies)", "sum(unscored)") if self.repeated else ("0", "0")
+        counted = [f"{what}_{side}" for what in ("copies", "unscored") for side in _SIDES]
+        counts = [f"sum({name})" if self.repeated else "0" for name in counted]
         rows = self._query(
             f"""WITH joined AS (
                     SELECT coalesce(b.task, a.task) AS task, coalesce(b.k, a.k) AS k,
                            {bucket} AS bucket,
                            b.runs AS runs_before, b.correct AS right_before,
                            a.runs AS runs_after, a.correct AS right_after,
-                           coalesce(b.copies, 0) + coalesce(a.copies, 0) AS copies,
-                           coalesce(b.unscored, 0) + coalesce(a.unscored, 0) AS unscored,
+                           coalesce(b.copies, 0) AS copies_before,
+                           coalesce(a.copies, 0) AS copies_after,
+                           coalesce(b.unscored, 0) AS unscored_before,
+                           coalesce(a.unscored, 0) AS unscored_after,
+                           coalesce(b.k <> a.k, false)::INT AS other_k,
                            CASE WHEN a.probability IS NOT NULL THEN b.probability END AS p,
                            CASE WHEN b.probability IS NOT NULL THEN a.probability END AS q
                            {options}
@@ -264,12 +279,12 @@ class PairedLogs(Logs):
                            gained - coalesce(churn, 0) AS firm_gained
                     FROM moved)
                 SELECT task, k, bucket, runs_before, right_before, runs_after, right_after,
-                       count(*), {copies}, {unscored}, {", ".join(moments)}
+                       count(*), {", ".join(counts)}, sum(other_k), {", ".join(moments)}
                 FROM valued
                 GROUP BY task, k, bucket, runs_before, right_before, runs_after, right_after"""
         )
         rows.sort(key=lambda row: [(value is not None, value) for value in row[:7]])
-        return [_Pattern._make((*row[:10], row[10:])) for row in rows]
+        return [_Pattern._make((*row[:13], row[13:])) for row in rows]
 
     def _churn_sql(self) -> tuple[str, str]:
         """SQL that joins the options of two sides, and for what guessing reshuffled among them.
@@ -322,14 +337,16 @@ class PairedLogs(Logs):
             items_after=both + only_after,
             matched=matched,
             unscored=both - matched,
-            unscored_runs=sum(int(each.unscored) for each in scored),
+            unscored_runs=sum(int(each.unscored_before + each.unscored_after) for each in scored),
             only_before=only_before - keys_before,
             only_after=only_after - keys_after,
             conflicts=keys_before,
-            duplicates=sum(int(each.copies) for each in patterns),
+            duplicates=sum(int(each.copies_before + each.copies_after) for each in patterns),
             missing_before=missing[after],
             missing_after=missing[before],
             identity=self.identity_used,
+            rows_before=self._account(patterns, before, after, "before"),
+            rows_after=self._account(patterns, after, before, "after"),
         )
         return coverage, sorted({(task, ref) for task, ref, _, _ in rows})
 
@@ -351,6 +368,35 @@ class PairedLogs(Logs):
                 SELECT count(*) FROM items"""
         )
         return int(items)
+
+    def _account(self, patterns: list[_Pattern], side: str, other: str, name: str) -> RowCounts:
+        """Say what became of every row of one side."""
+        samples, stock = self.samples[side], self.stock[side]
+        shared = {task for task, _ in self.chosen[side]} & {task for task, _ in self.chosen[other]}
+        held = sum(each.rows for each in stock.values())
+        of_tasks = sum(each.rows for (task, _), each in stock.items() if task in shared)
+        chosen = sum(stock[key].rows for key in self.chosen[side] if key[0] in shared)
+        rows = dict.fromkeys(("paired", "one_sided", "unscored", "duplicates"), 0)
+        for each in patterns:
+            runs, lacking, copies = each.of_side(name)
+            if runs is None:
+                continue
+            lacking = lacking if self.repeated or runs else each.items
+            both = each.runs_before is not None and each.runs_after is not None
+            compared = bool(each.runs_before and each.runs_after)
+            rest = "unscored" if both else "one_sided"
+            rows["paired" if compared else rest] += runs * each.items
+            rows[rest] += lacking
+            rows["duplicates"] += copies
+        return RowCounts(
+            read=held if samples.model is None else samples.rows,
+            **rows,
+            other_metrics=of_tasks - chosen,
+            other_tasks=held - of_tasks,
+            other_models=0 if samples.model is None else samples.rows - held,
+            records=samples.meta.records,
+            left_out=samples.meta.left_out,
+        )
 
     def _one_sided(self, before: str, after: str) -> list[str]:
         """What to say of the tasks that only one of two logs has."""
@@ -520,6 +566,13 @@ def _as_arrays(scored: list[_Pattern]) -> Patterns:
     k = np.array([np.inf if k is None else k for k in options])
     columns = [np.array(column, dtype=np.float64) for column in counts]
     return Patterns._make((np.array(names), k, *columns, moments))
+
+
+def _other_options(scored: list[_Pattern]) -> list[str]:
+    items = sum(int(each.other_k) for each in scored)
+    if not items:
+        return []
+    return [f"{items} items have another number of options after; that before counts"]
 
 
 def _nothing_in_common(coverage: Coverage) -> str:

@@ -19,6 +19,8 @@ from forgetmap.samples.table import Meta, Samples
 
 _HEAD = re.compile(rb'\{[^{}]*"accuracy"[^{}]*"total_count"')
 _NAME = re.compile(r"(?:(BFCL_v\d+)_|gorilla_openfunctions_v1_test_)?(.+)_score\.json$")
+COMPANIONS = ("data_*.csv",)
+"""Tables of totals that BFCL writes beside the scores."""
 _FAILED_CALL = "Error during inference"
 """How the answer begins if the model could not be asked."""
 
@@ -54,6 +56,7 @@ def _rows(file: Path, how: ReadOptions, meta: Meta) -> Iterator[dict[str, Any]]:
             f"{file}: counts {total} items with {correct} right and lists {len(failures)} "
             f"failures, {result_file.name} holds {len(answers)} items; evaluate again"
         )
+    how.tally.records += len(answers)
     note_settings(meta, model, {"task version": version}, category)
     for reference, (line, result) in answers.items():
         failed = isinstance(result, str) and result.startswith(_FAILED_CALL)

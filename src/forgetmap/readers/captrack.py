@@ -151,12 +151,17 @@ def records(path: Path, how: ReadOptions, warnings: list[str]) -> Iterator[Recor
     """
     repeats: dict[tuple[object, ...], int] = {}
     for file in files(path):
+        without = 0
         for number, row in _rows(file.path, how, warnings):
-            if ANSWER not in row:
-                warnings.append(f"{file_name(file.path)}: has no {ANSWER!r}; left out")
-                break
+            if ANSWER not in row or row[ANSWER] == []:
+                without += 1
+                continue
+            how.tally.records += 1
             with malformed(file.path, f" row {number}"):
                 yield from _answers(file, number, row, repeats)
+        if without:
+            how.tally.leave_out(without)
+            warnings.append(f"{file_name(file.path)}: {without} rows have no {ANSWER!r}; left out")
 
 
 def _answers(
@@ -260,6 +265,7 @@ def _rows(
     suffix = file.suffix.lower()
     if suffix == ".json":
         how.tick(file.stat().st_size)
+        how.tally.files.add(file)
         yield from enumerate(_json_records(file), start=1)
     elif suffix == ".pq":
         yield from parquet_records(file, how)

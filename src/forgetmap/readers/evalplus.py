@@ -61,6 +61,7 @@ def _rows(
         dataset = task_id.partition("/")[0].lower()
         if isinstance(version, str):
             note_settings(meta, model, {"task version": version}, dataset)
+        how.tally.records += len(scored)
         for index, (scores, solution) in enumerate(scored):
             for metric, score in scores.items():
                 yield {

@@ -14,6 +14,8 @@ from forgetmap.readers import parquet
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.samples.table import Samples
 
+COMPANIONS = ("*",)
+"""All files of the folder are forgetmap's own."""
 _ANSWERS, _SAMPLES, _MANIFEST = "answers.jsonl", "samples.parquet", "manifest.json"
 
 

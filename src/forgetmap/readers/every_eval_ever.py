@@ -28,6 +28,7 @@ from forgetmap.readers.framework import (
     ReadOptions,
     json_lines,
     malformed,
+    note_count,
     note_settings,
     stored_options,
 )
@@ -84,13 +85,15 @@ class _Aggregate:
     """By evaluation name, where its one result has no id: the name of the metric."""
     lower: frozenset[str] = frozenset()
     """Metrics of which less is better."""
+    rows: Any = None
+    """How many lines the samples file has, by its own account."""
 
 
 def read(path: Path, how: ReadOptions) -> Samples:
     """Read all samples files under the path; an aggregate stands for the one beside it."""
     meta = Meta(harness="every_eval_ever")
     files = _samples_files(path, meta.warnings)
-    abouts = {file: _read_aggregate(file, meta.warnings) for file in files}
+    abouts = {file: _read_aggregate(file, how, meta.warnings) for file in files}
     names = {about.harness for about in abouts.values() if about.harness}
     if len(names) == 1:
         meta.harness = names.pop()
@@ -138,11 +141,12 @@ def _check_version(version: object, where: str, warnings: list[str]) -> None:
             warnings.append(newer)
 
 
-def _read_aggregate(samples: Path, warnings: list[str]) -> _Aggregate:
+def _read_aggregate(samples: Path, how: ReadOptions, warnings: list[str]) -> _Aggregate:
     path = samples.with_name(f"{samples.name.removesuffix(_ENDING)}.json")
     if not samples.name.endswith(_ENDING) or not path.is_file():
         warnings.append(f"{file_name(samples)}: no aggregate beside it, so no settings are known")
         return _Aggregate()
+    how.tally.files.add(path)
     with malformed(path, what="not an Every Eval Ever aggregate"):
         aggregate = read_json(path)
         _check_version(aggregate["schema_version"], str(path), warnings)
@@ -180,6 +184,7 @@ def _parse_aggregate(aggregate: dict[str, Any]) -> _Aggregate:
         metrics=metrics,
         unnamed=unnamed,
         lower=frozenset(lower),
+        rows=(aggregate.get("detailed_evaluation_results") or {}).get("total_rows"),
     )
 
 
@@ -215,15 +220,17 @@ def _rows(
     meta: Meta,
 ) -> Iterator[dict[str, Any]]:
     seen: Counter[int] = Counter()
-    left_out: set[str] = set()
+    left_out: Counter[str] = Counter()
+    lines = 0
     for line, record in json_lines(file, how, meta.warnings):
         with malformed(file, line, "not an Every Eval Ever sample"):
             _check_version(record["schema_version"], f"{file}:{line}", meta.warnings)
             if about.evaluation_id not in (None, record["evaluation_id"]):
                 raise ValueError("its evaluation_id is not that of the aggregate beside it")
             row = _row(record, about, how.text)
+            lines += 1
             if row.pop("lower"):
-                left_out.add(row["metric"])
+                left_out[row["metric"]] += 1
                 continue
             if row["repeat"] is None:
                 key = hash((row["task"], row["metric"], row["item"] or row["item_ref"]))
@@ -237,9 +244,13 @@ def _rows(
         if row["repeat"] >= 2**31:
             raise InputError(f"{file}:{line}: too many runs or repeats of {row['task']}")
         yield {"run": file_name(file).removesuffix(_ENDING), "source": f"{file.name}:{line}", **row}
+    how.tally.records += lines
+    how.tally.left_out += left_out.total()
+    note_count(file_name(file), about.rows, lines, meta.warnings)
     meta.warnings.extend(
-        f"metric {metric!r}: less is better, so it does not score right answers; it was left out"
-        for metric in sorted(left_out)
+        f"metric {metric!r}: less is better, so it does not score right answers; "
+        f"its {count} lines were left out"
+        for metric, count in sorted(left_out.items())
     )
 
 

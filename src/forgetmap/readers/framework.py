@@ -17,6 +17,23 @@ from forgetmap.base.words import brief
 from forgetmap.samples.table import Meta, Samples
 
 
+@dataclass
+class Tally:
+    """What a reader went through, so that nothing is left out in silence."""
+
+    files: set[Path] = field(default_factory=set)
+    """Files that were read, whatever became of them."""
+    records: int = 0
+    """Answers that these files hold."""
+    left_out: int = 0
+    """Of these, how many gave no row; a warning says why."""
+
+    def leave_out(self, records: int) -> None:
+        """Count records that were seen and give no row."""
+        self.records += records
+        self.left_out += records
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """How to read a log."""
@@ -29,6 +46,8 @@ class ReadOptions:
     """For plain tables: Samples column -> the table's own column name."""
     tick: Callable[[int], None] = lambda _bytes: None
     """Called with the number of bytes just read, for a progress bar."""
+    tally: Tally = field(default_factory=Tally, compare=False)
+    """Counts the files and records of one log."""
 
 
 class Reader(Protocol):
@@ -97,6 +116,7 @@ def as_object(value: Any) -> dict[str, Any]:
 def json_object(file: Path, how: ReadOptions, what: str) -> dict[str, Any]:
     """Read a JSON file that holds one object; `what` says what the file is not if it does not."""
     content = read_json(file)
+    how.tally.files.add(file)
     how.tick(file.stat().st_size)
     with malformed(file, what=what):
         return as_object(content)
@@ -110,6 +130,7 @@ def json_lines(
     A last line that is cut off (a run that was killed) is left out with a warning; a broken line
     in the middle means that the file cannot be trusted, and is refused.
     """
+    how.tally.files.add(path)
     broken: tuple[int, Exception] | None = None
     good = 0
     for place, raw in lines(path):
@@ -129,7 +150,10 @@ def json_lines(
         good += 1
         yield place, record
     else:
+        if not broken and not good:
+            warnings.append(f"{file_name(path)}: holds no records")
         if broken and good and _is_cut_off(broken[1]):
+            how.tally.leave_out(1)
             warnings.append(
                 f"{file_name(path)}: line {broken[0]}, the last, is cut off and was left out"
             )
@@ -142,6 +166,19 @@ def _is_cut_off(error: Exception) -> bool:
     if isinstance(error, UnicodeDecodeError):
         return error.reason == "unexpected end of data"
     return isinstance(error, json.JSONDecodeError)
+
+
+def note_count(what: str, told: Any, found: int, warnings: list[str]) -> None:
+    """Warn where the harness counted other than was read; what is not a count says nothing.
+
+    Example:
+        >>> warnings = []
+        >>> note_count("sums", 12, 10, warnings)
+        >>> warnings
+        ['sums: the harness counted 12 answers, 10 are here']
+    """
+    if isinstance(told, int | float) and not isinstance(told, bool) and told not in (found, -1):
+        warnings.append(f"{what}: the harness counted {told:g} answers, {found} are here")
 
 
 def asked(prompt: Any) -> Any:
@@ -208,7 +245,10 @@ def note_settings(
             continue
         new = value if task is None else {task: value}
         old = known.get(name)
-        known[name] = old | new if isinstance(old, dict) and isinstance(new, dict) else new
+        if isinstance(old, dict) and isinstance(new, dict):
+            old.update(new)  # in place: a log may have very many tasks
+        else:
+            known[name] = dict(new) if isinstance(new, dict) else new
 
 
 def settings_text(values: Mapping[str, Any]) -> str:

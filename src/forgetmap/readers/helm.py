@@ -25,6 +25,7 @@ from forgetmap.readers.framework import (
     Run,
     as_object,
     malformed,
+    note_count,
     note_settings,
     number_repeats,
     rows_of_runs,
@@ -33,6 +34,9 @@ from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
 
 STATS, STATE, SPEC = "per_instance_stats.json", "scenario_state.json", "run_spec.json"
+TOTALS = "stats.json"
+COMPANIONS = ("scenario.json", "instances.json", "display_*.json", "annotations.json", "*.txt")
+"""Files of a run that hold no scores."""
 
 ACCURACY = re.compile(
     r"(\w+_)?exact_match(_indicator)?|math_equiv\w*|\w+_accuracy|f1_score|\w+_set_match"
@@ -60,7 +64,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
         meta.warnings.append(f"{unscored} runs have no {STATS} and were left out")
     runs, specs = [], {}
     for folder in folders:
-        name, adapter = _spec(folder)
+        name, adapter = _spec(folder, how)
         model = str(adapter.get("model") or adapter.get("model_deployment") or "unnamed")
         task = _task(name)
         runs.append((Run(model, task, adapter.get("random"), folder.parent.name), folder))
@@ -80,11 +84,12 @@ def read(path: Path, how: ReadOptions) -> Samples:
     return samples
 
 
-def _spec(folder: Path) -> tuple[str, dict[str, Any]]:
+def _spec(folder: Path, how: ReadOptions) -> tuple[str, dict[str, Any]]:
     """The name of the run and how the model was asked."""
     for file in (folder / SPEC, folder / STATE):
         if not file.is_file():
             continue
+        how.tally.files.add(file)
         with malformed(file, what="not written by HELM"):
             spec = as_object(read_json(file))
             return str(spec.get("name") or file_name(folder)), dict(spec["adapter_spec"])
@@ -135,6 +140,10 @@ def _rows(
     if aside := sum(sizes.values()) - sizes[main]:
         others = some(set(sizes) - {main})
         warnings.append(f"{run.task}: {aside} answers of the split {others} were left out")
+    how.tally.leave_out(aside if metrics else sizes.total())
+    how.tally.records += sizes[main] if metrics else 0
+    instances = {key[0] for key, split in splits.items() if split == main and not key[1]}
+    note_count(run.task, _counted(folder / TOTALS, main, how), len(instances), warnings)
     for key in [key for key, split in splits.items() if split == main]:
         instance, perturbation, trial = key
         task = f"{run.task}/{json.loads(perturbation)['name']}" if perturbation else run.task
@@ -159,6 +168,19 @@ def _rows(
             if row["score"] not in (0.0, 1.0):  # a degree, not a pick among k options
                 row["k"] = None
             yield row
+
+
+def _counted(file: Path, split: str, how: ReadOptions) -> Any:
+    """How many instances of a split HELM itself counted, where its totals say so."""
+    if not file.is_file():
+        return None
+    for index, entry in enumerate(_entries(read_json(file), file, how)):
+        with malformed(file, f" [{index}]"):
+            name = as_object(entry)["name"]
+            ours = not name.get("perturbation") and (name.get("split") or split) == split
+            if ours and name["name"] == "num_instances":
+                return entry.get("mean")
+    return None
 
 
 def _scores(
@@ -234,6 +256,7 @@ def _state(
 
 def _entries(content: Any, file: Path, how: ReadOptions) -> list[Any]:
     how.tick(file.stat().st_size)
+    how.tally.files.add(file)
     if not isinstance(content, list):
         raise InputError(f"{file}: not written by HELM (a list of answers was expected)")
     return content

@@ -17,6 +17,7 @@ from forgetmap.base.values import file_name, number, optional_text
 from forgetmap.readers.framework import (
     ReadOptions,
     Run,
+    note_count,
     note_settings,
     number_repeats,
     settings_text,
@@ -66,6 +67,8 @@ class _Log(NamedTuple):
     version: str | None
     settings: dict[str, Any]
     scorers: list[str]
+    samples: Any
+    """How many the log counts."""
     warnings: list[str]
 
 
@@ -130,6 +133,7 @@ def _describe(file: Path) -> _Log:
             version=packages.get("inspect_ai") and str(packages["inspect_ai"]),
             settings=_settings(spec, plan, config, arguments),
             scorers=[str(scorer["name"]) for scorer in spec.get("scorers") or []],
+            samples=(header.get("results") or {}).get("total_samples"),
             warnings=warnings,
         )
 
@@ -194,6 +198,7 @@ def _rows(
             item["source"] = f"{file_name(file)}:{member}"
             item |= {"model": log.run.model, "run": log.run.stamp, "task": log.run.task}
             scores = list(_scores(sample, notes, how.text))
+            how.tally.left_out += not scores
         for scorer, metric, score in scores:
             if metric is None and scorer in seen:
                 metric = scorer
@@ -207,7 +212,10 @@ def _rows(
         known = [name for name in seen if not scorer or f"{name}/".startswith(f"{scorer}/")]
         for metric in known or ([scorer] if scorer else log.scorers or ["score"]):
             yield row | {"metric": metric}
-    if not samples:
+    how.tally.records += samples
+    if samples:
+        note_count(file_name(file), log.samples, samples, warnings)
+    else:
         warnings.append(f"{file_name(file)}: holds no samples; --no-log-samples leaves them out")
     warnings.extend(f"{log.run.task}: {count} {text}" for text, count in sorted(notes.items()))
 

@@ -64,6 +64,7 @@ def read_header(file: Path) -> tuple[dict[str, Any], list[str]]:
 
 def read_samples(file: Path, how: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (member, sample), one at a time."""
+    how.tally.files.add(file)
     if file.suffix == ".json":
         how.tick(file.stat().st_size)
         for index, sample in enumerate(_read_log(file).get("samples") or []):

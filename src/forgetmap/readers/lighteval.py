@@ -47,7 +47,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
     meta = Meta(harness="lighteval")
     runs = []
     for file in find_files(path, _FILES):
-        run, shots, settings = _describe(file)
+        run, shots, settings = _describe(file, how)
         note_settings(meta, run.model, settings)
         note_settings(meta, run.model, {"few-shot examples": shots}, run.task)
         runs.append((run, file))
@@ -75,7 +75,7 @@ def task_name(name: str) -> tuple[str, int | None]:
     return parts[-1], shots
 
 
-def _describe(file: Path) -> tuple[Run, int | None, dict[str, Any]]:
+def _describe(file: Path, how: ReadOptions) -> tuple[Run, int | None, dict[str, Any]]:
     """Find model, task, seed and time of a details file, its few-shot number and settings."""
     name, stamp = split_stamp(file)
     task, shots = task_name(name.removeprefix("details_"))
@@ -87,6 +87,7 @@ def _describe(file: Path) -> tuple[Run, int | None, dict[str, Any]]:
         model = "/".join(inner[:-1]) or model
         results = details.parent.joinpath("results", *inner[:-1], f"results_{stamp}.json")
         if results.is_file():
+            how.tally.files.add(results)
             model, seed, settings = _read_results(results, model)
     return Run(model, task, seed, stamp), shots, settings
 
@@ -141,15 +142,22 @@ def _batches(
                 f"{file}: has neither the flat nor the struct columns of lighteval's details"
             )
         done = 0
+        how.tally.files.add(file)
         for part in parquet_parts(file, wanted):
+            scored = False
             details = details_of(part, done, how.text)
             columns = _columns(details, how)
             for metric, scores in _item_scores(details.metrics):
                 if scores is None:
                     left_out[f"metric {metric!r} is not a number per item and was left out"] = None
                     continue
+                scored = True
                 yield _batch(run, file, repeat, metric, scores, columns, done)
             done += len(part)
+            how.tally.records += len(part)
+            how.tally.left_out += 0 if scored else len(part)
+            if not scored:
+                left_out["no metric is a number per item, so all its rows were left out"] = None
     warnings += [f"{run.task}: {text}" for text in left_out]
 
 

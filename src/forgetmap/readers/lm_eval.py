@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from forgetmap.base.files import find_files
 from forgetmap.base.json import first_record, read_json
 from forgetmap.base.values import file_name, number, optional_text, storable
+from forgetmap.base.words import some
 from forgetmap.readers.framework import (
     REPEATS_PER_RUN,
     ReadOptions,
@@ -29,6 +30,7 @@ from forgetmap.readers.framework import (
     as_object,
     json_lines,
     malformed,
+    note_count,
     note_settings,
     number_repeats,
     split_stamp,
@@ -71,6 +73,8 @@ class _RunFile(NamedTuple):
     settings: dict[str, Any]
     filters: dict[str, list[str]]
     """Filter names of each task, for samples that do not name theirs (before 0.4.7)."""
+    counts: dict[str, Any]
+    """How many items of each task were run."""
 
 
 def read(path: Path, how: ReadOptions) -> Samples:
@@ -83,7 +87,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
         name, stamp = split_stamp(file)
         results = file.with_name(f"results_{stamp}.json")
         if results not in abouts:
-            abouts[results] = about = _read_results(results) if results.is_file() else None
+            abouts[results] = about = _read_results(results, how) if results.is_file() else None
             if about:  # where the settings of two runs differ, the last of them counts
                 meta.version = meta.version or about.version
                 note_settings(meta, about.model, about.settings)
@@ -95,14 +99,14 @@ def read(path: Path, how: ReadOptions) -> Samples:
     def batches() -> Iterator[pa.RecordBatch]:
         for run, file, repeat in numbered:
             about = abouts[file.with_name(f"results_{run.stamp}.json")]
-            filters = about.filters.get(run.task, []) if about else []
-            for part in _parts(run, file, filters, how, meta.warnings):
+            for part in _parts(run, file, about, how, meta.warnings):
                 yield _batch(run, file, repeat * REPEATS_PER_RUN, part, how)
 
     return Samples.collect(batches(), meta)
 
 
-def _read_results(path: Path) -> _RunFile:
+def _read_results(path: Path, how: ReadOptions) -> _RunFile:
+    how.tally.files.add(path)
     with malformed(path, what="not an lm-eval results file"):
         return _parse_results(as_object(read_json(path)), path.parent.name)
 
@@ -136,6 +140,11 @@ def _parse_results(results: dict[str, Any], folder: str) -> _RunFile:
             name: [str(step.get("name")) for step in task.get("filter_list") or []]
             for name, task in tasks.items()
         },
+        counts={
+            name: count["effective"]
+            for name, count in (results.get("n-samples") or {}).items()
+            if isinstance(count, dict) and "effective" in count
+        },
     )
 
 
@@ -164,11 +173,14 @@ class _Part:
 
 
 def _parts(
-    run: Run, file: Path, filters: list[str], how: ReadOptions, warnings: list[str]
+    run: Run, file: Path, about: _RunFile | None, how: ReadOptions, warnings: list[str]
 ) -> Iterator[_Part]:
     """Read a file, as many lines at a time as make a batch."""
+    filters = about.filters.get(run.task, []) if about else []
     left_out: set[str] = set()
     seen: Counter[Any] = Counter()
+    lines: Counter[str] = Counter()  # by filter
+    without = 0
     part = _Part()
     for line, record in json_lines(file, how, warnings):
         with malformed(file, line, "not an lm-eval sample"):
@@ -178,7 +190,9 @@ def _parts(
                 record["filter"] = filters[nth] if nth < len(filters) else _unnamed_filter(nth)
             item = _item(record, how)
             scores = _scores(record, left_out)
+            lines[str(record["filter"])] += 1
         if not scores:
+            without += 1
             continue
         part.characters += text_length(item) * len(scores)
         part.lines.append(line)
@@ -191,10 +205,15 @@ def _parts(
             part = _Part()
     if part.items:
         yield part
-    warnings.extend(
-        f"{run.task}: metric {metric!r} is not a score of single items and was left out"
-        for metric in sorted(left_out)
-    )
+    how.tally.records += lines.total() - without
+    how.tally.leave_out(without)
+    if without:
+        warnings.append(f"{run.task}: {without} lines hold no score and were left out")
+    if left_out:
+        are = "metric {} is not a score" if len(left_out) == 1 else "metrics {} are no scores"
+        warnings.append(f"{run.task}: {are.format(some(left_out))} of single items, left out")
+    if about and lines:
+        note_count(run.task, about.counts.get(run.task), max(lines.values()), warnings)
 
 
 def _batch(run: Run, file: Path, first: int, part: _Part, how: ReadOptions) -> pa.RecordBatch:

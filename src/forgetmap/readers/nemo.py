@@ -19,6 +19,7 @@ from forgetmap.readers.framework import (
     json_lines,
     json_object,
     malformed,
+    note_count,
     note_settings,
 )
 from forgetmap.samples.table import Meta, Samples
@@ -98,9 +99,9 @@ def _rows(bundle: Path, how: ReadOptions, meta: Meta) -> Iterator[dict[str, Any]
             "source": f"{file_name(file)}:{line}",
             **(texts if how.text else {}),
         }
-    task, expected = common["task"], about.get("n_results")
-    if isinstance(expected, int) and expected != len(seen):
-        meta.warnings.append(f"{task}: the run counted {expected} results, {len(seen)} are here")
+    task = common["task"]
+    how.tally.records += len(seen)
+    note_count(task, about.get("n_results"), len(seen), meta.warnings)
     if left_out:
         meta.warnings.append(f"{task}: only the reward was read, not {some(left_out)}")
 

@@ -7,6 +7,7 @@ A sample has several events: what was asked and sampled, whether it matched, fur
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,9 @@ from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
 
 _HEAD = re.compile(rb'\{\s*"spec"\s*:\s*\{[^{}]*"(?:completion_fns|eval_name|base_eval)"')
+
+_NAMED = 10
+"""Metrics named at most, where their values are not numbers."""
 
 
 def sniff(path: Path) -> bool:
@@ -88,6 +92,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     samples: dict[str, _Sample] = {}
     again: set[str] = set()
+    not_numbers: Counter[str] = Counter()
     ended = False
     for line, record in json_lines(file, how, warnings):
         if "spec" in record or "final_report" in record:
@@ -97,15 +102,16 @@ def _rows(
             if str(record["run_id"]) != run.seed:
                 raise ValueError(f"an event of another run, {record['run_id']!r:.40}")
             sample = samples.setdefault(str(record["sample_id"]), _Sample(line))
-            if _add(sample, record["type"], record["data"], how.text):
+            if _add(sample, record["type"], record["data"], not_numbers, how.text):
                 again.add(str(record["sample_id"]))
-    if again:
-        warnings.append(
-            f"{file_name(file)}: {len(again)} samples were scored twice; the last counts"
-        )
-    if not ended:
-        warnings.append(f"{file_name(file)}: has no final report; the run did not come to its end")
+    warnings += _problems(file, len(again), ended, not_numbers)
     metrics = sorted({metric for sample in samples.values() for metric in sample.scores})
+    how.tally.records += len(samples)
+    if not metrics and samples:
+        how.tally.left_out += len(samples)
+        warnings.append(
+            f"{file_name(file)}: no event scores its {len(samples)} samples; they were left out"
+        )
     for reference, sample in samples.items():
         with malformed(file, sample.line, "not an event of OpenAI evals"):
             item = content_hash(asked(sample.prompt), sample.target) if sample.prompt else None
@@ -125,7 +131,28 @@ def _rows(
             }
 
 
-def _add(sample: _Sample, kind: str, data: dict[str, Any], text: bool) -> bool:
+def _problems(file: Path, again: int, ended: bool, not_numbers: Counter[str]) -> Iterator[str]:
+    """What to say of a file once all its events are read."""
+    if again:
+        yield f"{file_name(file)}: {again} samples were scored twice; the last counts"
+    if not ended:
+        yield f"{file_name(file)}: has no final report; the run did not come to its end"
+    for name, count in sorted(not_numbers.items())[:_NAMED]:
+        yield f"{file_name(file)}: {count} values of {name!r:.60} are not numbers, left out"
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number, or one written as text; words are answers here, not scores."""
+    try:
+        float(value if value is not None else "nan")
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _add(
+    sample: _Sample, kind: str, data: dict[str, Any], not_numbers: Counter[str], text: bool
+) -> bool:
     """Add an event to what is known of its sample; tell whether it replaces a score."""
     scores: dict[str, float | None] = {}
     if kind == "sampling" and sample.prompt is None:  # a grader's or a later turn's come after it
@@ -144,8 +171,10 @@ def _add(sample: _Sample, kind: str, data: dict[str, Any], text: bool) -> bool:
             sample.text |= {name: str(value) for name, value in texts.items() if value is not None}
     elif kind == "metrics":
         for name, value in data.items():
-            if isinstance(value, int | float):
-                scores[name] = number(value)
+            if _is_number(value):
+                scores[name] = number(value, name)
+            else:
+                not_numbers[name] += 1
     elif kind == "error":
         sample.failed = True
     replaced = not sample.scores.keys().isdisjoint(scores)

@@ -37,6 +37,8 @@ ADVICE = (
     "remove its results folder and score again: opencompass ... --reuse --mode eval "
     "--dump-eval-details"
 )
+COMPANIONS = ("*.py", "*.out", "summary_*", "summary/*")
+"""Files of a run that hold no answers."""
 _NOT_OURS = "not written by OpenCompass"
 _HEADS = {
     "predictions": re.compile(rb'\{\s*"\d+"\s*:\s*\{.*"(prediction|label: )', re.DOTALL),
@@ -134,7 +136,9 @@ def _rows(
     asked = _predictions(files, how)
     scored = [_scores(file, ref, detail) for file, ref, detail in details]
     if not any(score is not None for scores in scored for score in scores):
+        how.tally.leave_out(len(details))
         return
+    how.tally.records += len(details)
     most = max(len(scores) for scores in scored)
     if asked and len(asked) != len(details) * most:
         warnings.append(

@@ -23,6 +23,7 @@ from forgetmap.readers.framework import (
     json_lines,
     json_object,
     malformed,
+    note_count,
     note_settings,
 )
 from forgetmap.samples.identity import content_hash
@@ -75,6 +76,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
                 sample["item_ref"] = refs.setdefault(key, sample["item_ref"])
                 sample |= {"repeat": seen[key], "source": f"{file_name(file)}{where}"}
                 seen[key] += 1
+                how.tally.records += 1
                 for metric, score in scores.items():
                     yield {**sample, "metric": metric, "score": score}
 
@@ -99,6 +101,11 @@ def _records(file: Path, how: ReadOptions, meta: Meta) -> Iterator[tuple[str, di
     config = config if isinstance(config, dict) else {}
     with malformed(file, what="not a promptfoo export"):
         _describe(export.get("metadata"), config.get("providers"), meta)
+    stats = summary.get("stats")
+    if isinstance(stats, dict):
+        counts = [stats.get(name, 0) for name in ("successes", "failures", "errors")]
+        told = sum(counts) if all(isinstance(count, int) for count in counts) else None
+        note_count(file_name(file), told, len(records), meta.warnings)
     for index, record in enumerate(records):
         if isinstance(record, dict):
             record.setdefault("_description", config.get("description"))

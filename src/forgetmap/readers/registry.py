@@ -6,6 +6,7 @@ module, or any object, with the two functions of `forgetmap.readers.framework.Re
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,8 +17,10 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.files import find_files
+from forgetmap.base.values import file_name
 from forgetmap.base.words import brief
-from forgetmap.readers.framework import Reader, ReadOptions
+from forgetmap.readers.framework import Reader, ReadOptions, Tally
 from forgetmap.samples.table import Samples
 
 
@@ -47,13 +50,56 @@ def read(path: str | Path, how: ReadOptions | None = None) -> Samples:
         if path.is_dir() and not any(path.iterdir()):
             raise InputError(f"{path}: the folder is empty")
         fit = find_reader(path)
-        samples = fit.reader.read(path, how or ReadOptions())
+        tally = Tally()
+        samples = fit.reader.read(path, replace(how or ReadOptions(), tally=tally))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     if not len(samples):
         raise InputError(f"{path}: holds no samples")
     samples.meta.warnings += fit.problems
+    samples.meta.records = tally.records or samples.meta.records
+    samples.meta.left_out += tally.left_out
+    if path.is_dir() and tally.files and not isinstance(fit.reader, _PlugIn):
+        samples.meta.warnings += _not_read(path, fit.reader, tally.files)
     return samples
+
+
+def _not_read(folder: Path, reader: Reader, read: set[Path]) -> list[str]:
+    """Name and count the files of a folder that were not read; hidden ones aside."""
+    companions = getattr(reader, "COMPANIONS", ())
+    known = {os.path.realpath(file) for file in read}
+    left = [
+        file
+        for file in find_files(folder, "*")
+        if not any(part.startswith(".") for part in file.relative_to(folder).parts)
+        and not any(file.match(pattern) for pattern in companions)
+        and os.path.realpath(file) not in known
+    ]
+    if not left:
+        return []
+    listed = ", ".join(f"{file_name(file)[:80]}{_why(file, reader)}" for file in left[:_NAMED])
+    more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+    return [f"{len(left)} files in the folder were not read: {listed}{more}"]
+
+
+_NAMED = 6
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".7z", ".tar")
+
+
+def _why(file: Path, reader: Reader) -> str:
+    """Why a file was not read, where that can be told."""
+    if not file.stat().st_size:
+        return " (empty)"
+    if file.suffix.lower() in _PACKED:
+        return " (packed: unpack it)"
+    if file.name != file.name.lower() and file.suffix != file.suffix.lower():
+        return " (its ending is in upper case)"
+    try:
+        name = find_reader(file).reader.__name__
+    except (InputError, OSError):
+        return ""
+    told = name.rpartition(".")[2]
+    return "" if told in ("table", "captrack") or name == reader.__name__ else f" ({told})"
 
 
 def read_all(sources: Sequence[str | Path | Samples], how: ReadOptions) -> list[Samples]:
@@ -92,7 +138,10 @@ def find_reader(path: Path) -> Fit:
             return Fit(reader, problems)
         tried.append(reader.__name__.rpartition(".")[2])
     broken = "".join(f"; {problem}" for problem in problems)
-    raise InputError(f"{path}: not a log that forgetmap knows (tried: {', '.join(tried)}){broken}")
+    packed = "; unpack it first" if path.suffix.lower() in _PACKED else ""
+    raise InputError(
+        f"{path}: not a log that forgetmap knows (tried: {', '.join(tried)}){packed}{broken}"
+    )
 
 
 def _readers(path: Path, problems: list[str]) -> Iterator[Reader]:

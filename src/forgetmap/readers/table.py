@@ -90,6 +90,7 @@ def _rows(file: Path, how: ReadOptions, warnings: list[str]) -> Iterator[dict[st
             if not columns or any(name.lower() in _KNOWN or name in asked for name in new):
                 columns = match_columns(names, how.columns, file)
         value = {name: record.get(column) for name, column in columns.items()}
+        how.tally.records += 1
         with malformed(file, f" row {row}"):
             yield _sample(value, file, row, repeats, how)
     if columns:
@@ -244,15 +245,17 @@ def table_records(
     if suffix in (".jsonl", ".ndjson"):
         yield from json_lines(file, how, warnings)
         return
-    if suffix == ".parquet":
-        yield from parquet_records(file, how)
-    else:
-        yield from _csv(file, how)
+    row = 0
+    for row, record in parquet_records(file, how) if suffix == ".parquet" else _csv(file, how):
+        yield row, record
+    if not row:
+        warnings.append(f"{file_name(file)}: holds no records")
 
 
 def parquet_records(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (row number from 1, values) of a Parquet table."""
     row = 0
+    how.tally.files.add(file)
     try:
         _check_names(file, parquet_schema(file).names)
         for batch in parquet_parts(file):
@@ -266,6 +269,7 @@ def parquet_records(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[st
 
 def _csv(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
     """Stream a CSV; quoted cells may hold line ends, every row must be as long as the header."""
+    how.tally.files.add(file)
     csv.field_size_limit(LINE_MIB.value * MIB)
     text = _decoded_lines(file, how)
     header_line = next(text, "")

@@ -21,6 +21,7 @@ from forgetmap.readers.framework import (
     json_lines,
     json_object,
     malformed,
+    note_count,
     note_settings,
 )
 from forgetmap.samples.identity import content_hash
@@ -51,8 +52,9 @@ def read(path: Path, how: ReadOptions) -> Samples:
 
     def rows() -> Iterator[dict[str, Any]]:
         for file in _files(path):
-            model, task = _describe(file, how, meta)
+            model, task, expected = _describe(file, how, meta)
             left_out: set[str] = set()
+            lines = 0
             for line, record in json_lines(file, how, meta.warnings):
                 with malformed(file, line, "not a rollout"):
                     sample = _sample(record, how.text)
@@ -73,6 +75,9 @@ def read(path: Path, how: ReadOptions) -> Samples:
                     **sample,
                 }
                 seen[key] += 1
+                lines += 1
+            how.tally.records += lines
+            note_count(task, expected, lines, meta.warnings)
             if left_out:
                 meta.warnings.append(
                     f"{task}: only the reward was read, not its parts ({some(left_out)})"
@@ -81,8 +86,8 @@ def read(path: Path, how: ReadOptions) -> Samples:
     return Samples.from_rows(rows(), meta)
 
 
-def _describe(file: Path, how: ReadOptions, meta: Meta) -> tuple[str, str]:
-    """Find the model and the environment of a run; without metadata the folder names both."""
+def _describe(file: Path, how: ReadOptions, meta: Meta) -> tuple[str, str, int | None]:
+    """Find model, environment and number of rollouts; without metadata the folder names both."""
     metadata = file.with_name("metadata.json")
     about = json_object(metadata, how, "not a run's metadata") if metadata.is_file() else {}
     folder = file_name(file.parent.parent)  # <environment>--<model>/<run>
@@ -100,7 +105,10 @@ def _describe(file: Path, how: ReadOptions, meta: Meta) -> tuple[str, str]:
         "limit": about.get("num_examples"),
     }
     note_settings(meta, model, settings, task)
-    return model, task
+    examples, rollouts = about.get("num_examples"), about.get("rollouts_per_example")
+    if not isinstance(examples, int) or not isinstance(rollouts, int) or examples < 1:
+        return model, task, None
+    return model, task, examples * rollouts
 
 
 def _sample(record: dict[str, Any], text: bool) -> dict[str, Any]:

@@ -13,6 +13,39 @@ from forgetmap.samples.table import Samples
 Identity = Literal["content", "index"]
 
 
+class RowCounts(Frozen):
+    """What became of the rows of one log; all of it adds up to what was read.
+
+    Example:
+        >>> counts = RowCounts(read=10, paired=7, one_sided=2, other_metrics=1)
+        >>> counts.read - counts.accounted
+        0
+    """
+
+    read: int = 0
+    paired: int = 0
+    """Rows with a score, of items that were compared."""
+    one_sided: int = 0
+    """Rows of items that the other log lacks, or has with other content."""
+    unscored: int = 0
+    """Rows of items in both logs that were not compared, since a score is missing."""
+    duplicates: int = 0
+    other_metrics: int = 0
+    other_tasks: int = 0
+    """Rows of tasks that were not compared."""
+    other_models: int = 0
+    records: int = 0
+    """Answers in the files of the log, as the reader counted them; 0 where it did not."""
+    left_out: int = 0
+    """Of these, how many gave no row; the warnings say why."""
+
+    @property
+    def accounted(self) -> int:
+        """The sum of all that became of the rows."""
+        compared = self.paired + self.one_sided + self.unscored + self.duplicates
+        return compared + self.other_metrics + self.other_tasks + self.other_models
+
+
 class Coverage(Frozen):
     """What was and was not compared; nothing is dropped in silence.
 
@@ -34,6 +67,8 @@ class Coverage(Frozen):
     """Tasks of the other log that this one lacks, or holds under other metrics alone."""
     missing_after: list[str] = Field(default_factory=list)
     identity: Identity = "content"
+    rows_before: RowCounts | None = None
+    rows_after: RowCounts | None = None
 
     def share(self, side: str) -> float:
         """The share of one log's items that was compared; items of missing tasks were not."""

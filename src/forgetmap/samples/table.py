@@ -78,6 +78,10 @@ class Meta:
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Per model: the settings that must agree for a fair comparison (few-shot, template, ...)."""
     warnings: list[str] = field(default_factory=list)
+    records: int = 0
+    """Answers that the log holds, as its reader counted them; 0 where it did not."""
+    left_out: int = 0
+    """Of these, how many gave no row; the warnings say why."""
 
 
 class Samples:
@@ -371,7 +375,8 @@ def parse_meta(path: str | Path, raw: bytes) -> tuple[Meta, int]:
             f"{path}: has Samples schema version {version}, this forgetmap knows up to "
             f"{SCHEMA_VERSION}; upgrade forgetmap to read it"
         )
-    meta = Meta(**{name: stored.get(name) for name in Meta.__dataclass_fields__})
+    counts = {name: stored.get(name, 0) for name in ("records", "left_out")}
+    meta = Meta(**{name: stored.get(name) for name in Meta.__dataclass_fields__} | counts)
     if not (
         isinstance(meta.harness, str)
         and isinstance(meta.version, str | None)
@@ -379,6 +384,7 @@ def parse_meta(path: str | Path, raw: bytes) -> tuple[Meta, int]:
         and all(isinstance(settings, dict) for settings in meta.settings.values())
         and isinstance(meta.warnings, list)
         and all(isinstance(text, str) for text in meta.warnings)
+        and all(isinstance(count, int) for count in counts.values())
     ):
         raise InputError(f"{path}: its forgetmap metadata have an unknown form; convert it again")
     return meta, version

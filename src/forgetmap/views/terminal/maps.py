@@ -12,6 +12,7 @@ from forgetmap.base.words import clean, percent
 from forgetmap.gate.judgement import GateResult
 from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS, Cell, Compat, ForgettingMap
 from forgetmap.readers.summary import LogSummary
+from forgetmap.samples.comparability import RowCounts
 from forgetmap.stats.estimate import interval
 from forgetmap.views import words
 from forgetmap.views.terminal.console import (
@@ -87,6 +88,23 @@ def _legend(width: int) -> str:
     )
 
 
+def _rows(side: str, rows: RowCounts | None) -> str | None:
+    """Where not all rows of a log in the compared metrics were compared: what became of them."""
+    if rows is None or not (rows.one_sided or rows.unscored or rows.duplicates or rows.left_out):
+        return None
+    parts = {
+        "in one log only": rows.one_sided,
+        "without a score on both sides": rows.unscored,
+        "duplicates": rows.duplicates,
+        "of other metrics": rows.other_metrics,
+        "of other tasks": rows.other_tasks,
+        "of other models": rows.other_models,
+    }
+    listed = "".join(f", {count:,} {name}" for name, count in parts.items() if count)
+    refused = f"; {rows.left_out:,} answers in the files gave no row" if rows.left_out else ""
+    return f"rows {side}: {rows.read:,}, of which {rows.paired:,} compared{listed}{refused}"
+
+
 def _trust(result: ForgettingMap) -> list[str]:
     cell, covered = result.old, result.coverage
     lines = [
@@ -105,6 +123,8 @@ def _trust(result: ForgettingMap) -> list[str]:
     if any(missing.values()):
         listed = ", ".join(f"{count:,} {name}" for name, count in missing.items() if count)
         lines.append(f"not compared: {listed}")
+    rows = {"before": covered.rows_before, "after": covered.rows_after}
+    lines += [line for side, counts in rows.items() if (line := _rows(side, counts))]
     lines.append(
         f"raw flips, noise included: 1->0 {interval(cell.raw.lost, ' %')}, "
         f"0->1 {interval(cell.raw.gained, ' %')}"
