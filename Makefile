@@ -59,8 +59,9 @@ training: $(VENV)/.models $(VENV)/.mergekit  ## the tests that train models for 
 	FORGETMAP_WHEELS=$(WHEELS) FORGETMAP_MERGEKIT=$(CURDIR)/$(VENV)/mergekit/bin/python \
 		$(BIN)/pytest -m 'model and slow'
 
-fuzz: setup  ## hunt for logs that break a reader: thousands of malformed ones
-	FORGETMAP_FUZZ_CASES=1000 $(BIN)/pytest -n 2 tests/readers/test_fuzz.py tests/readers/test_fuzz_readers.py
+fuzz: setup  ## hunt for logs that break a reader: 20,000 malformed ones, and made-up values
+	$(BIN)/python tests/torture/fuzz.py --cases 20000 --seed 1
+	FORGETMAP_FUZZ_CASES=1000 $(BIN)/pytest -n 2 tests/readers/test_fuzz.py
 
 check: setup  ## ruff, mypy, and imports that point downward only
 	$(BIN)/ruff check .

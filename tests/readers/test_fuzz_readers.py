@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import fuzzing
 from forgetmap.base.errors import InputError
 from forgetmap.pairing.two_logs import pair
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
 from forgetmap.samples.table import SCHEMA, Samples
-from fuzzing import assert_not_more, cases, in_memory, read_or_refuse, survives
+from fuzzing import cases, in_memory, survives
 from golden import LOGS, Golden, parquet_bytes, write_files
 from logs import content_of
 from malformed import BYTE_DAMAGES, FILE_DAMAGES, VALUES, Case, edit, make_case
@@ -73,15 +74,10 @@ def read_case(log: Golden, good: Samples, number: int) -> tuple[Case, Samples | 
     with tempfile.TemporaryDirectory() as folder:
         case = make_case(log, number, Path(folder))
         try:
-            samples = read_or_refuse(case.path, Path(folder))
-            if samples is None:
-                return case, None
-            assert_not_more(case, samples, good)
-            kept = in_memory(samples)
+            return case, fuzzing.read_case(case, good, Path(folder))
         except BaseException as error:
             error.add_note(f"the case {case.name!r}")
             raise
-        return case, kept
 
 
 def assert_pairs_are_true(log: Golden, found: list[tuple[Case, Samples]], good: Samples) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import forgetmap
 from forgetmap.base.errors import InputError, WithheldError
+from forgetmap.pairing.two_logs import pair
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
 from forgetmap.readers.summary import show
@@ -41,6 +42,26 @@ def read_or_refuse(path: Path, folder: Path) -> Samples | None:
         assert_one_line(error, folder)
         return None
     return samples
+
+
+def read_case(case: Case, good: Samples, folder: Path) -> Samples | None:
+    """Read a malformed log and check all that must hold of it; None where it was refused."""
+    samples = read_or_refuse(case.path, folder)
+    if samples is None:
+        return None
+    assert_not_more(case, samples, good)
+    return in_memory(samples)
+
+
+def pair_case(samples: Samples, good: Samples) -> None:
+    """Pair a malformed log with the good one: every row is accounted for, or it is refused."""
+    for model in samples.models[:2]:
+        chosen, partner = samples.only(model), good.only(good.models[0])
+        try:
+            pairs = pair(chosen, partner, metric=shared_metrics(chosen, partner))
+        except InputError:
+            continue
+        assert_rows_add_up(pairs.coverage, chosen, partner)
 
 
 def assert_one_line(error: InputError, folder: Path) -> None:

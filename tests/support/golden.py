@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 
 from forgetmap.readers import (
     bfcl,
+    captrack,
     evalplus,
+    evaluation,
     every_eval_ever,
     helm,
     inspect,
@@ -175,6 +177,25 @@ LOGS = {
         Golden("samples_parquet", parquet, _samples, ("item",)),
     )
 }  # fmt: skip
+
+
+def _evaluation(side: str) -> Files:
+    """An output folder of `forgetmap eval`."""
+    (samples,) = _samples(side).values()
+    return {
+        f"{side}/samples.parquet": samples,
+        f"{side}/answers.jsonl": b"",
+        f"{side}/.lock": b"",
+        f"{side}/manifest.json": b"{}",
+    }
+
+
+_CAPTRACK = ("gsm8k_subset", "boolq_core", "mtbench", "popqa")
+ALL_LOGS = LOGS | {
+    "captrack": Golden("captrack", captrack, _stored("captrack/{side}", *_CAPTRACK)),
+    "evaluation": Golden("evaluation", evaluation, _evaluation),
+}
+"""Also those that are not scored yet, and forgetmap's own folders."""
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import fnmatch
+import gzip
 import io
 import json
 import math
@@ -43,9 +44,9 @@ class Case:
     """By how many answers it may exceed the good log: without bound where something was copied."""
 
 
-def make_case(log: Golden, number: int, folder: Path, side: str = "before") -> Case:
-    """Write the malformed log of that number under an empty folder."""
-    chance = random.Random(f"{log.name} {number}")
+def make_case(log: Golden, number: int, folder: Path, side: str = "before", seed: int = 0) -> Case:
+    """Write the malformed log of that number under an empty folder; another seed, another log."""
+    chance = random.Random(f"{log.name} {number}" + (f" {seed}" if seed else ""))
     files = dict(log.load(side))
     if chance.random() < 0.2:
         path = write_files(files, folder)
@@ -57,7 +58,8 @@ def make_case(log: Golden, number: int, folder: Path, side: str = "before") -> C
         done = [chance.choice(kinds)(files, chance) for _ in range(several)]
         path = write_files(files, folder)
     told = ", and ".join(damage.told for damage in done)
-    return Case(f"{log.name}-{number}: {told}", path, sum(damage.more for damage in done))
+    name = f"{log.name}-{number}" + (f"-seed{seed}" if seed else "")
+    return Case(f"{name}: {told}", path, sum(damage.more for damage in done))
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,12 @@ def _copy_line(content: bytes, chance: random.Random) -> bytes:
     return b"".join([*lines[: number + 1], lines[number], *lines[number + 1 :]])
 
 
+def _shuffle_lines(content: bytes, chance: random.Random) -> bytes:
+    lines = content.splitlines(keepends=True)
+    chance.shuffle(lines)
+    return b"".join(lines)
+
+
 NOT_UTF8 = (b"\xff", b"\xc3", b"\xe2\x82", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf8\x88\x80\x80\x80")
 BYTE_DAMAGES: dict[str, ByteDamage] = {
     "emptied": lambda content, chance: b"",
@@ -148,6 +156,7 @@ BYTE_DAMAGES: dict[str, ByteDamage] = {
     "a chunk copied": _copy_chunk,
     "a chunk lost": _at(_lose_chunk),
     "a line copied": _copy_line,
+    "lines shuffled": _shuffle_lines,
     "lines in reverse": lambda content, chance: b"\n".join(reversed(content.splitlines())),
     "byte order mark": lambda content, chance: b"\xef\xbb\xbf" + content,
     "two byte order marks": lambda content, chance: b"\xef\xbb\xbf" * 2 + content,
@@ -477,6 +486,13 @@ def _copied(file: Path) -> None:
     file.with_name(f"copy_{file.name}").write_bytes(file.read_bytes())
 
 
+def _packed(file: Path) -> Path:
+    packed = file.with_name(f"{file.name}.gz")
+    packed.write_bytes(gzip.compress(file.read_bytes(), mtime=0))
+    file.unlink()
+    return packed
+
+
 FILE_DAMAGES: dict[str, Callable[[Path], Path | None]] = {
     "missing": lambda file: file.unlink(),
     "a folder in its place": _in_place(lambda file: file.mkdir()),
@@ -495,12 +511,18 @@ FILE_DAMAGES: dict[str, Callable[[Path], Path | None]] = {
     ),
     "a very long name": _renamed(lambda file: b"x" * (250 - len(file.name)) + file.name.encode()),
     "another suffix": _renamed(lambda file: os.fsencode(file.stem) + b".txt"),
+    "an upper-case name": _renamed(lambda file: os.fsencode(file.name.upper())),
+    "packed": _packed,
     "a copy of it": _copied,
     "a hidden file beside it": _beside(lambda folder: (folder / ".DS_Store").write_bytes(b"\0")),
+    "another harness beside it": _beside(
+        lambda folder: (folder / "run.jsonl").write_bytes(b'{"question": "q", "correct": 1}\n')
+    ),
     "an empty file beside it": _beside(lambda folder: (folder / "empty.jsonl").touch()),
     "an empty folder beside it": _beside(lambda folder: (folder / "results").mkdir(exist_ok=True)),
 }  # fmt: skip
-COPYING_FILES = {"a copy of it"}
+COPYING_FILES = {"a copy of it", "another harness beside it"}
+"""Damages that bring answers."""
 
 
 def main() -> None:

@@ -252,7 +252,8 @@ def read_small(path: Path, most: int, what: str, advice: str = "") -> bytes:
         b'alpha: 0.05'
     """
     with open_binary(path) as file:
-        content = file.read(most + 1)
+        size = os.fstat(file.fileno()).st_size  # Python makes room for all that is asked for
+        content = file.read(min(size, most) + 1)
     if len(content) > most:
         raise InputError(f"{path}: is larger than {most // 10**6} MB; this is not {what}{advice}")
     return content
