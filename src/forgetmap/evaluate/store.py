@@ -24,6 +24,8 @@ from forgetmap.base.files import lines, make_folder
 
 FILE = "answers.jsonl"
 _LOCK = ".lock"
+MAX_LINE_BYTES = 64 * 2**20
+"""A longer reply is refused when it comes: its line could fill the memory later."""
 _LONGEST_LINE = 2**30
 """Bytes of a line that is read: older stores hold the replies of a whole batch in one."""
 
