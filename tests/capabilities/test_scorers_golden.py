@@ -8,7 +8,9 @@ import pytest
 
 from forgetmap.answers.items import Item
 from forgetmap.capabilities import scorers
-from forgetmap.capabilities.scorers import mathematics, refusals, sandbox, style
+from forgetmap.capabilities.scorers import mathematics, refusals, style
+from forgetmap.capabilities.scorers.sandbox import programs
+from walls import needs_sandbox
 
 
 def score(scorer: str, response: str, metric: str = "accuracy", **fields):
@@ -204,12 +206,13 @@ def test_s18_citations():
     assert value("One (Paris, Rome).", "format", "[id]") == 0.0
 
 
+@needs_sandbox
 @pytest.mark.parametrize(
     "program",
     ["import sys; sys.exit()", "import os; os._exit(0)", "x = 9**9**9", "raise SystemExit"],
 )
 def test_s19_a_program_ends_nothing_but_itself(program, monkeypatch):
-    monkeypatch.setattr(sandbox, "CPU_SECONDS", 1)
+    monkeypatch.setattr(programs, "CPU_SECONDS", 1)
     values = scorers.load("code").score(
         [Item("t", "1", gold=["assert True"]), Item("t", "2", gold=["assert x == 1"])],
         [program, "x = 1"],
@@ -217,6 +220,7 @@ def test_s19_a_program_ends_nothing_but_itself(program, monkeypatch):
     assert [value.value for value in values["accuracy"]] == [0.0, 1.0]
 
 
+@needs_sandbox
 def test_s19_neither_answers_nor_golds_are_evaluated(tmp_path: Path):
     trap = tmp_path / "trap"
     text = f"__import__('pathlib').Path({str(trap)!r}).touch()"

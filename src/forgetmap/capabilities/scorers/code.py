@@ -1,4 +1,8 @@
-"""Code: does the program in an answer pass its tests, each run in a sandbox."""
+"""Code: does the program in an answer pass its tests, each run in a sandbox.
+
+Calling `score` runs what a model wrote. `score_responses` calls it only where it is asked to
+(`run_code`, on the command line `--run-code`).
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,12 @@ from collections.abc import Mapping, Sequence
 
 from forgetmap.answers.items import Item, Value
 from forgetmap.answers.text import looked_at
-from forgetmap.capabilities.scorers.sandbox import Program, run_all
+from forgetmap.capabilities.scorers.sandbox.programs import Program, run_all
 from forgetmap.capabilities.scorers.scoring import EMPTY, NO_ANSWER, check_lengths, right_or_wrong
 
 METRICS = ("accuracy", "tests_passed")
 FIELDS = ("gold",)
-VERSION = 1
+VERSION = 2
 
 _FENCE = re.compile(r"```[ \t]{0,4}\w{0,20}[ \t]{0,4}\n(.{0,100000}?)(?:```|\Z)", re.DOTALL)
 _CODE_LINE = re.compile(r"^(?:def |class |import |from \w|@|async def )", re.MULTILINE)
@@ -26,12 +30,6 @@ def score(items: Sequence[Item], responses: Sequence[str]) -> dict[str, list[Val
 
     `gold` holds the tests: a text or list of tests, or an object with `test` or `tests` and, as
     HumanEval has it, `entry_point`. `accuracy`: all pass; `tests_passed`: the share that does.
-
-    Example:
-        >>> item = Item("mbpp", "1", gold=["assert twice(2) == 4", "assert twice(0) == 0"])
-        >>> values = score([item], ["```python\\ndef twice(n):\\n    return n + 2\\n```"])
-        >>> values["accuracy"][0].value, values["tests_passed"][0].value
-        (0.0, 0.5)
     """
     check_lengths(items, responses)
     programs = [
@@ -53,7 +51,10 @@ def _program(item: Item, text: str) -> Program | Value:
         return EMPTY
     prompt = item.prompt if isinstance(item.prompt, str) else ""
     code = extract(text, entry_point, prompt)
-    return NO_ANSWER if code is None else Program(code, tests)
+    if code is None:
+        return NO_ANSWER
+    given = prompt if entry_point and f"def {entry_point}" in prompt else ""
+    return Program(code, tests, entry_point, given)
 
 
 def _values(outcomes: list[str]) -> tuple[Value, Value]:

@@ -1,0 +1,1 @@
+"""Run what a model wrote behind walls, or not at all: see `programs`, `boundary` and `inside`."""
