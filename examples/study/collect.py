@@ -125,7 +125,7 @@ def score_answers(answers: Path, name: str, out: Path) -> None:
     """Score what a model wrote, and leave out what it wrote."""
     with TemporaryDirectory() as scratch:
         scored = Path(scratch) / "scored.parquet"
-        score_responses(answers, scored, model=name, manifest="open-suite")
+        score_responses(answers, scored, model=name, manifest="open-suite", run_code=True)
         _without_texts(Samples(pq.read_table(scored), Samples.read(scored).meta)).write(out)
 
 

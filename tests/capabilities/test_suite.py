@@ -19,8 +19,10 @@ from forgetmap.capabilities.scorers import constraints
 from forgetmap.capabilities.scorers.long_context import by_position
 from forgetmap.capabilities.suite import MAKERS, build, instructions, needles, write
 from forgetmap.capabilities.suite.shift import LANGUAGES
+from forgetmap.cli.score import score as score_command
 from forgetmap.cli.suite import suite as suite_command
 from forgetmap.samples.table import Samples
+from walls import needs_sandbox, why_no_sandbox
 
 MANIFEST = Manifest.load("open-suite")
 CAPABILITIES = {
@@ -39,6 +41,8 @@ def of(items, task):
 
 
 def scored(items, metric, responses):
+    if metric.scorer in scorers.RUN_CODE and (reason := why_no_sandbox()):
+        pytest.skip(reason)
     return scorers.load(metric.scorer).score(items, responses)[metric.metric]
 
 
@@ -273,9 +277,10 @@ def test_what_is_written_is_read_back_the_same(answered):
             assert list(getattr(back, name)) == list(getattr(item, name)), (item.ref, name)
 
 
+@needs_sandbox
 def test_the_whole_chain_runs_on_it(answered, tmp_path):
     out = tmp_path / "scores.parquet"
-    found = score_responses(answered, out, model="oracle", manifest="open-suite")
+    found = score_responses(answered, out, model="oracle", manifest="open-suite", run_code=True)
     assert {gap.reason for gap in found.gaps} == {"needs a judge (--judge)"}
     means = defaultdict(list)
     for batch in Samples.read(out).to_batches(["task", "metric", "score"]):
@@ -286,6 +291,31 @@ def test_the_whole_chain_runs_on_it(answered, tmp_path):
         metric = MANIFEST.metrics[task, name]
         if metric.direction == "up":
             assert set(scores) == {1.0}, (task, name)
+
+
+def test_programs_are_only_run_when_asked(answered, tmp_path, monkeypatch):
+    def nothing_is_run(_programs):
+        raise AssertionError("a program is run")
+
+    monkeypatch.setattr("forgetmap.capabilities.scorers.code.run_all", nothing_is_run)
+    out = tmp_path / "scores.parquet"
+    found = score_responses(answered, out, model="oracle", manifest="open-suite")
+    gaps = {(gap.task, gap.metric) for gap in found.gaps if "--run-code" in gap.reason}
+    assert gaps == {("programs.open", "accuracy"), ("programs.open", "tests_passed")}
+    assert "programs.open" not in found.tasks
+    with pytest.raises(AssertionError, match="a program is run"):
+        score_responses(answered, out, model="oracle", manifest="open-suite", run_code=True)
+
+
+def test_the_command_says_how_to_run_programs(answered, tmp_path):
+    app = typer.Typer()
+    app.command()(score_command)
+    options = ["--manifest", "open-suite", "--model", "oracle", "--out"]
+    done = CliRunner().invoke(app, [str(answered), *options, str(tmp_path / "scores.parquet")])
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert "not scored, runs what the model wrote (only with --run-code): 2 metrics" in said
+    assert "programs.open accuracy" in said
 
 
 def run(*arguments):

@@ -24,6 +24,7 @@ from forgetmap.capabilities.judge import Judge
 from forgetmap.capabilities.manifest import ROBUSTNESS, Manifest, Metric, load_scorer
 from forgetmap.capabilities.responses import Responses, load_responses
 from forgetmap.capabilities.robustness import Outcome
+from forgetmap.capabilities.scorers import RUN_CODE
 from forgetmap.readers.captrack import Record, as_text
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
@@ -76,6 +77,7 @@ def score_responses(
     manifest: str | Path | Manifest = "captrack",
     judge: Judge | None = None,
     rejudge: int = 20,
+    run_code: bool = False,
     tick: Callable[[int], None] = lambda _bytes: None,
     step: Callable[[str, int, int], None] = lambda _what, _done, _all: None,
 ) -> Scored:
@@ -85,6 +87,8 @@ def score_responses(
         model: Which model to take where there are several; otherwise a name for the one there is.
         judge: Scores the metrics that need a judge; without it they are gaps.
         rejudge: Answers of each judged metric to judge twice, to see how steady the judge is.
+        run_code: Run the programs that the model wrote, in a sandbox; without it their metrics are
+            gaps. Where no sandbox can be made, asking for it is an error.
         tick: Called with the number of bytes just read.
         step: Called before each part with what it is, how many are done, and how many there are.
 
@@ -99,7 +103,7 @@ def score_responses(
     """
     loaded = manifest if isinstance(manifest, Manifest) else Manifest.load(manifest)
     answers = load_responses(path, loaded, model, tick)
-    return _Run(loaded, answers, Path(out), judge, rejudge, step).run()
+    return _Run(loaded, answers, Path(out), judge, rejudge, run_code, step).run()
 
 
 @dataclass
@@ -109,6 +113,7 @@ class _Run:
     out: Path
     judge: Judge | None
     rejudge: int
+    run_code: bool
     step: Callable[[str, int, int], None]
     versions: dict[str, dict[str, int | str]] = field(default_factory=dict)
     digests: dict[str, bytes] = field(default_factory=dict)
@@ -150,6 +155,8 @@ class _Run:
             return "no answers to this task"
         if metric.by == "judge" and self.judge is None:
             return "needs a judge (--judge)"
+        if metric.scorer in RUN_CODE and metric.by != "judge" and not self.run_code:
+            return "runs what the model wrote (only with --run-code)"
         items = self.answers[metric.task].items
         for needed in metric.needs:
             if not any(_has(item, needed) for item in items):

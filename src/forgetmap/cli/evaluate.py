@@ -17,6 +17,7 @@ from forgetmap.cli.options import (
     Limit,
     New,
     Quiet,
+    RunCode,
     Seed,
     Shots,
     Tasks,
@@ -100,6 +101,7 @@ def evaluate(
         int | None, typer.Option(metavar="N", help="Processes on the Ray cluster.")
     ] = None,
     new: New = None,
+    run_code: RunCode = False,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -123,6 +125,10 @@ def evaluate(
         check_outputs([json], [])
         if bool(model) == bool(before or after) or bool(before) != bool(after):
             raise InputError("give one MODEL, or --before and --after")
+        if run_code and model:
+            raise InputError(
+                "--run-code: one model is asked, not scored; use it with `forgetmap score`"
+            )
         asking = Asking(shots, chat, system, letters, max_tokens, temperature, repeats, seed)
         running = Running(dtype, device, batch_size(batch))
         make_folder(out)
@@ -138,7 +144,8 @@ def evaluate(
         if model:
             _one(model, suite, out, options, spread, json, quiet)
         else:
-            _two(str(before), str(after), suite, out, options, spread, new or [], json, quiet)
+            sides = str(before), str(after)
+            _two(*sides, suite, out, options, spread, new or [], run_code, json, quiet)
 
 
 def _one(
@@ -176,18 +183,22 @@ def _two(
     options: dict[str, Any],
     spread: Callable[[str], Any],
     new: list[str],
+    run_code: bool,
     json: Path | None,
     quiet: bool,
 ) -> None:
     from forgetmap.api import compare
+    from forgetmap.base.errors import InputError
     from forgetmap.evaluate.run import compare_models, load_suite
     from forgetmap.views.terminal import maps as terminal
     from forgetmap.views.terminal.console import open_console
 
     loaded = load_suite(suite, options["asking"].seed)
+    if run_code and not loaded.manifest:
+        raise InputError(f"--run-code: the suite {suite} has no programs to run; leave it out")
     sides = compare_models(before, after, loaded, out, spread=spread, **options)
     if loaded.manifest:
-        _drift(loaded.manifest, out, json, quiet)
+        _drift(loaded.manifest, out, run_code, json, quiet)
         return
     result = compare(*sides, task_map=out / "after" / "tasks.csv", new=new)
     write_json(json, result.to_json())
@@ -196,7 +207,7 @@ def _two(
         typer.echo(f"\nThe same again: forgetmap compare {out}/before {out}/after")
 
 
-def _drift(manifest: str, out: Path, json: Path | None, quiet: bool) -> None:
+def _drift(manifest: str, out: Path, run_code: bool, json: Path | None, quiet: bool) -> None:
     """Score the answers of both sides by what needs no judge, and compare them by capability."""
     from forgetmap.capabilities.drift import drift
     from forgetmap.capabilities.score import score_responses
@@ -205,7 +216,9 @@ def _drift(manifest: str, out: Path, json: Path | None, quiet: bool) -> None:
 
     scores = [out / side / "scores.parquet" for side in ("before", "after")]
     for path in scores:
-        score_responses(path.with_name("responses.jsonl"), path, manifest=manifest)
+        score_responses(
+            path.with_name("responses.jsonl"), path, manifest=manifest, run_code=run_code
+        )
     result = drift(*scores, manifest=manifest)
     write_json(json, result.to_json())
     if not quiet and str(json) != "-":

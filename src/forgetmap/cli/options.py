@@ -79,6 +79,15 @@ Batch = Annotated[
     str, typer.Option(metavar="N|auto", help="Items in a batch, or requests at a time.")
 ]
 
+RunCode = Annotated[
+    bool,
+    typer.Option(
+        "--run-code",
+        help="Run the programs that the model wrote against their tests, in a sandbox. Without it "
+        "they are left out and listed.",
+    ),
+]
+
 
 def check_outputs(outputs: list[Path | None], inputs: list[Path]) -> None:
     """Find what cannot be written, or must not be, before the long part begins."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forgetmap.cli.options import ManifestOption, Quiet, check_outputs, clear_errors
+from forgetmap.cli.options import ManifestOption, Quiet, RunCode, check_outputs, clear_errors
 
 if TYPE_CHECKING:
     from forgetmap.capabilities.judge import Judge
@@ -57,6 +57,7 @@ def score(
         int,
         typer.Option(help="Answers of each judged metric to judge twice, to see how steady it is."),
     ] = 20,
+    run_code: RunCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Score stored answers: one row per item and metric, ready for `forgetmap drift`.
@@ -84,6 +85,7 @@ def score(
             manifest=manifest,
             judge=asked,
             rejudge=rejudge,
+            run_code=run_code,
             step=step,
         )
     if not quiet:

@@ -7,8 +7,9 @@ A scorer is a module with::
     VERSION: int                 # raised whenever a value may change
     def score(items, responses) -> dict[str, list[Value]]: ...   # one value per item, in order
 
-Scorers are deterministic and need no network. Only `code` runs what a model wrote, in a sandbox. At
-most `text.LONGEST` characters of a response are looked at.
+Scorers are deterministic and need no network. Only those of `RUN_CODE` run what a model wrote, in a
+sandbox, and only where that is asked for. At most `text.LONGEST` characters of a response are
+looked at.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ SCORERS: dict[str, str] = {
     )
 }
 """Name of a scorer -> its module, imported when it is first asked for."""
+RUN_CODE = ("code",)
+"""Scorers that run what a model wrote."""
 
 
 class Scorer(Protocol):
