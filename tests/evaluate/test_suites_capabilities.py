@@ -73,6 +73,7 @@ def loaded(items):
 def few(items):
     """Tasks that are scored in a moment, a conversation among them."""
     quick = {"facts_choice.open", "facts_short.open", "arithmetic.open", "promises.open"}
+    quick |= {"programs.open"}  # which are not run unless asked for
     return make_suite("open-suite", [item for item in items if item.task in quick])
 
 
@@ -208,6 +209,7 @@ def test_two_models_on_the_command_line_go_straight_to_drift(
     said = command("eval", "--before", "base", "--after", "tuned", "--suite", "open-suite",
                    "--chat", "--out", "two", "--json", "drift.json")  # fmt: skip
     assert "--manifest open-suite" in said
+    assert "Not run: the programs of programs.open; --run-code runs them" in said
     found = json.loads((tmp_path / "drift.json").read_text())
     [sums] = [
         cell for cell in found["metrics"]
@@ -234,3 +236,19 @@ def test_captrack_is_asked_from_a_local_copy(tmp_path, monkeypatch):
     found = suites.load(f"captrack:{tmp_path / 'copy'}")
     assert found.manifest == "captrack"
     assert [question.prompt for question in found.tasks[0].questions()] == ["2+2?"]
+
+
+def test_programs_are_run_for_two_models_only(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    questions = tmp_path / "own.jsonl"
+    questions.write_text('{"task": "t", "id": "1", "prompt": "2+2?", "target": "4"}\n')
+    app = typer.Typer()
+    app.command("eval")(evaluate_command)
+    two = ["--before", "a", "--after", "b", "--suite", str(questions), "--run-code"]
+    for words, said in (
+        (["model", "--run-code"], "use it with `forgetmap score`"),
+        (two, "no programs to run"),
+    ):
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 2
+        assert said in done.output

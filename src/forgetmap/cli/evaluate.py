@@ -209,20 +209,27 @@ def _two(
 
 def _drift(manifest: str, out: Path, run_code: bool, json: Path | None, quiet: bool) -> None:
     """Score the answers of both sides by what needs no judge, and compare them by capability."""
+    from forgetmap.base.words import some
     from forgetmap.capabilities.drift import drift
     from forgetmap.capabilities.score import score_responses
     from forgetmap.views.terminal.console import open_console
     from forgetmap.views.terminal.drift import print_drift
 
     scores = [out / side / "scores.parquet" for side in ("before", "after")]
-    for path in scores:
+    scored = [
         score_responses(
             path.with_name("responses.jsonl"), path, manifest=manifest, run_code=run_code
         )
+        for path in scores
+    ]
     result = drift(*scores, manifest=manifest)
     write_json(json, result.to_json())
     if not quiet and str(json) != "-":
         print_drift(result, open_console())
+        if left_out := {
+            gap.task for one in scored for gap in one.gaps if "--run-code" in gap.reason
+        }:
+            typer.echo(f"\nNot run: the programs of {some(sorted(left_out))}; --run-code runs them")
         typer.echo(
             f"\nThe same again: forgetmap drift {scores[0]} {scores[1]} --manifest {manifest}"
         )
