@@ -31,6 +31,7 @@ from walls import needs_sandbox
 
 SECRET = "sk-4b1d-secret-key"
 SOURCE = Path(forgetmap.__file__).parent.parent
+SCRIPT = sandbox_mode.__file__
 
 
 class Mode(NamedTuple):
@@ -57,21 +58,23 @@ def python_for(mode: Mode) -> str:
         pytest.skip("the tests do not run as root")
     if mode.user == "root" or os.geteuid() != 0:
         return sys.executable
+    probe = f"import sys, forgetmap.capabilities.scorers.sandbox.programs; open({SCRIPT!r}); "
+    probe += "sys.exit(sys.version_info < (3, 11))"
     for python in (os.path.realpath(sys.executable), "/usr/bin/python3"):
-        command = [python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
-        try:
+        with contextlib.suppress(OSError):
             done = subprocess.run(
-                [*command],
+                [python, "-c", probe],
                 user=sandbox_mode.USER,
                 group=sandbox_mode.USER,
                 extra_groups=[],
+                env={"PYTHONPATH": str(SOURCE)},
                 cwd="/",
+                capture_output=True,
+                check=False,
             )
-        except OSError:
-            continue
-        if done.returncode == 0 and os.stat(SOURCE).st_mode & stat.S_IROTH:
-            return python
-    pytest.skip("no Python that another user can start")
+            if done.returncode == 0:
+                return python
+    pytest.skip("another user can start no Python that reads this repository")
 
 
 def start(mode: Mode, *wanted: Program, seconds: int = 5) -> dict[str, object]:
@@ -84,7 +87,7 @@ def start(mode: Mode, *wanted: Program, seconds: int = 5) -> dict[str, object]:
         "programs": [vars(one) for one in wanted],
     }
     done = subprocess.run(
-        [python_for(mode), "-s", sandbox_mode.__file__],
+        [python_for(mode), "-s", SCRIPT],
         input=json.dumps(asked),
         capture_output=True,
         text=True,
