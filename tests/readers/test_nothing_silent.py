@@ -38,7 +38,7 @@ def test_files_that_were_read_are_not_named(folder):
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("samples_b.jsonl.gz", gzip.compress(b"{}"), "samples_b.jsonl.gz (packed: unpack it)"),
+        ("samples_b.jsonl.gz", gzip.compress(b"{}", mtime=0), "samples_b.jsonl.gz (packed: unpack it)"),
         ("SAMPLES_B.JSONL", b"{}", "SAMPLES_B.JSONL (its ending is in upper case)"),
         ("other.jsonl", b"", "other.jsonl (empty)"),
         ("results.csv", b"question,correct\nq,1\n", "results.csv"),
@@ -108,7 +108,7 @@ def test_truncated_score_files_of_bfcl_are_named(tmp_path):
 
 
 def test_a_packed_file_is_refused_with_advice(work: Workplace):
-    (work / "run.jsonl.gz").write_bytes(gzip.compress(b"{}"))
+    (work / "run.jsonl.gz").write_bytes(gzip.compress(b"{}", mtime=0))
     work.refused("show", "run.jsonl.gz", says=("run.jsonl.gz", "unpack it first"))
 
 
