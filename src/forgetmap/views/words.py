@@ -130,7 +130,7 @@ def headline(result: ForgettingMap) -> str:
 
     Example:
         >>> import forgetmap
-        >>> headline(forgetmap.demo()).startswith("Old skills: lost 10.4 % (9.8 to 11.1) of 3,2")
+        >>> headline(forgetmap.demo()).startswith("Old skills: lost 10.4 % (2.7 to 11.1) of 3,2")
         True
     """
     cell = result.old
