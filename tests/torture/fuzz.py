@@ -369,6 +369,8 @@ def main() -> int:
             found.append(one)
             if one.outcome == "failed":
                 print(f"{one.log}-{one.number}: {one.why}", flush=True)
+    except KeyboardInterrupt:
+        print(f"stopped after {len(found):,} cases", flush=True)
     finally:
         pool.close()
     seconds = time.monotonic() - start

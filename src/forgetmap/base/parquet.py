@@ -24,6 +24,8 @@ _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT96": 12}
 
 def parquet_schema(path: Path) -> pa.Schema:
     """Read the schema of a Parquet file; if it is not one, say so in one clear line."""
+    if path.exists() and not path.is_file():  # a pipe or device would keep us waiting
+        raise InputError(f"{path}: is not a plain file")
     try:
         with pq.ParquetFile(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows

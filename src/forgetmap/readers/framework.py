@@ -177,8 +177,10 @@ def note_count(what: str, told: Any, found: int, warnings: list[str]) -> None:
         >>> warnings
         ['sums: the harness counted 12 answers, 10 are here']
     """
-    if isinstance(told, int | float) and not isinstance(told, bool) and told not in (found, -1):
-        warnings.append(f"{what}: the harness counted {told:g} answers, {found} are here")
+    if not isinstance(told, int | float) or isinstance(told, bool) or told in (found, -1):
+        return
+    shown = int(told) if isinstance(told, float) and told.is_integer() else told
+    warnings.append(f"{what}: the harness counted {shown!r:.30} answers, {found} are here")
 
 
 def asked(prompt: Any) -> Any:

@@ -194,7 +194,8 @@ def _parts(
         if not scores:
             without += 1
             continue
-        part.characters += text_length(item) * len(scores)
+        if how.text:
+            part.characters += text_length(item) * len(scores)
         part.lines.append(line)
         part.items.append(item)
         part.counts.append(len(scores))

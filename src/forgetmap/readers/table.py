@@ -214,6 +214,8 @@ class Repeats:
 
     def number(self, value: Any) -> int:
         """The number of a seed."""
+        if value is None and self._zero == "":  # as in most tables
+            return 0
         seed = _seed(value)
         if seed in (0, ""):
             self._zero = seed if self._zero is None else self._zero
