@@ -168,7 +168,7 @@ def test_files_without_answers_are_left_out_and_told(tmp_path):
     (tmp_path / "config.json").write_text('{"temperature": 0}')
     warnings: list[str] = []
     assert len(list(captrack.records(tmp_path, ReadOptions(), warnings))) == 1
-    assert warnings == ["config.json: has no 'outputs'; left out"]
+    assert warnings == ["config.json: rows without 'outputs', left out: 1"]
 
 
 @pytest.mark.parametrize(

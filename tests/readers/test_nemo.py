@@ -79,7 +79,7 @@ def test_further_scorers_and_missing_results_are_told(log):
     write_jsonl(log / "results.jsonl", written[:8])
     warnings = read(log).meta.warnings
     assert any("scorer:judge" in text for text in warnings)
-    assert any("counted 10 results, 8 are here" in text for text in warnings)
+    assert any("counted 10 answers, 8 are here" in text for text in warnings)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,11 @@ def test_files_that_were_read_are_not_named(folder):
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("samples_b.jsonl.gz", gzip.compress(b"{}", mtime=0), "samples_b.jsonl.gz (packed: unpack it)"),
+        (
+            "samples_b.jsonl.gz",
+            gzip.compress(b"{}", mtime=0),
+            "samples_b.jsonl.gz (packed: unpack it)",
+        ),
         ("SAMPLES_B.JSONL", b"{}", "SAMPLES_B.JSONL (its ending is in upper case)"),
         ("other.jsonl", b"", "other.jsonl (empty)"),
         ("results.csv", b"question,correct\nq,1\n", "results.csv"),

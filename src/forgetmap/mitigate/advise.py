@@ -235,7 +235,7 @@ def advise(evidence: Evidence) -> AdviceList:
         >>> import forgetmap
         >>> advised = advise(Evidence(forgetmap.demo()))
         >>> [one.rule for one in advised.advice][:2]
-        ['causes', 'anchor']
+        ['causes', 'replay']
     """
     spoken = [advice for rule in RULES if (advice := rule(evidence))]
     return AdviceList(

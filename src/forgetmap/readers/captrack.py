@@ -161,7 +161,7 @@ def records(path: Path, how: ReadOptions, warnings: list[str]) -> Iterator[Recor
                 yield from _answers(file, number, row, repeats)
         if without:
             how.tally.leave_out(without)
-            warnings.append(f"{file_name(file.path)}: {without} rows have no {ANSWER!r}; left out")
+            warnings.append(f"{file_name(file.path)}: rows without {ANSWER!r}, left out: {without}")
 
 
 def _answers(
