@@ -126,7 +126,8 @@ def serve(model):
                     "completion_tokens": model.encode(said).shape[1],
                 }
                 message = {"role": "assistant", "content": said}
-                return self.reply(200, {"choices": [{"message": message}], "usage": usage})
+                choice = {"message": message, "finish_reason": "stop"}
+                return self.reply(200, {"choices": [choice], "usage": usage})
 
             def reply(self, status, content):
                 body = json.dumps(content).encode()
