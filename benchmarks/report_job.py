@@ -178,13 +178,14 @@ def measure_server(folder: Path, items: int, result: ForgettingMap) -> list[Row]
     saved.mkdir()
     assert set(result.tasks) == set(TASKS)
     pairs: Any = MadePairs(items)
+    total = result.total.model_copy(update={"n": items})
+    large = result.model_copy(update={"total": total})
 
     def write() -> None:
-        write_items(Comparison(result, pairs, find_causes(pairs)), saved / "items.parquet")
+        write_items(Comparison(large, pairs, find_causes(pairs)), saved / "items.parquet")
 
     writing, _ = timed(write)
-    total = result.total.model_copy(update={"n": items})
-    result.model_copy(update={"total": total}).write(saved / "map.json")
+    large.write(saved / "map.json")
     label = f"server, {items:,} items"
     rows = [
         Row(f"{label}: writing the list", writing, "s"),
