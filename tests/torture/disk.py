@@ -1,4 +1,4 @@
-"""Lets the disk fail under every verb that writes: killed, or full, at the Nth event.
+"""Lets the disk fail under verbs that write: killed, or full, at the Nth event.
 
     python tests/torture/disk.py                 # every event of every verb
     python tests/torture/disk.py --each 5        # five events of each, spread out
@@ -25,6 +25,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from counts import finish
 
 HERE = Path(__file__).resolve().parent
 COUNT, KILL, FULL = 1, 2, 3
@@ -75,12 +77,7 @@ def main() -> None:
     if "FORGETMAP_FAILING_DISK" not in os.environ:
         sys.exit(preloaded([sys.executable, *sys.argv]))
     tried, faults = torture([chosen.verb] if chosen.verb else list(VERBS), chosen.each)
-    for text in faults:
-        print(text, file=sys.stderr)
-    if chosen.json:
-        chosen.json.write_text(json.dumps({"tried": dict(tried), "faults": faults}, indent=2))
-    print(f"{sum(tried.values())} failures of the disk, {len(faults)} faults")
-    sys.exit(bool(faults))
+    finish(tried, faults, "failures of the disk", chosen.json)
 
 
 def preloaded(command: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""Flips single bits of every kind of file that forgetmap stores and reads again.
+"""Flips single bits of files that forgetmap stores and reads again.
 
     python tests/torture/flips.py --each 2000
 
@@ -9,7 +9,6 @@ or the name of the checksum itself. A line of history that is damaged is counted
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import sys
@@ -20,6 +19,8 @@ from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parents[1] / "src")]
+
+from counts import finish  # noqa: E402
 
 import forgetmap  # noqa: E402
 from forgetmap.api import lineage  # noqa: E402
@@ -53,12 +54,7 @@ def main() -> None:
             unseen = list(flip(stored, chosen.each, random.Random(chosen.seed)))
             tried[stored.kind] = chosen.each
             faults += [f"{stored.kind}: bit {bit} of byte {place}" for place, bit in unseen]
-    for text in faults:
-        print(text, file=sys.stderr)
-    if chosen.json:
-        chosen.json.write_text(json.dumps({"tried": tried, "faults": faults}, indent=2))
-    print(f"{sum(tried.values())} flipped bits, {len(faults)} unnoticed")
-    sys.exit(bool(faults))
+    finish(tried, faults, "flipped bits", chosen.json)
 
 
 def flip(stored: Stored, count: int, rng: random.Random) -> Iterator[tuple[int, int]]:
@@ -78,7 +74,7 @@ def flip(stored: Stored, count: int, rng: random.Random) -> Iterator[tuple[int, 
 
 
 def make(home: Path) -> Iterator[Stored]:
-    """One file of every kind."""
+    """One file of each kind."""
     before, after = (
         samples(random_scores(seed), response="an answer", model=f"m{seed}") for seed in (1, 2)
     )

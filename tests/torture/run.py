@@ -42,12 +42,12 @@ PARTS = (
         script="fuzz.py", whole=("--cases", "20000"), short=("--cases", "3000"),
     ),
     Part(
-        "kills and full disks, at every file event of every verb that writes",
+        "kills and full disks, at file events of eight commands that write",
         "each file is as before or as it should be; a full disk is one line",
         script="disk.py", short=("--each", "4"),
     ),
     Part(
-        "flipped bits, in every kind of stored file",
+        "flipped bits, in eight kinds of stored files",
         "refused, or harmless",
         script="flips.py", whole=("--each", "2000"), short=("--each", "200"),
     ),
@@ -122,7 +122,8 @@ def page(rows: list[tuple[Part, int | None, int]], short: bool, seed: str) -> st
         "`make torture` attacks forgetmap in six ways and writes this page. It ends with an error",
         "if a case does not hold. `.ci/run` runs a short part of it.",
         "",
-        f"This is {'the short' if short else 'a whole'} run with seed {seed}.",
+        f"This is {'the short' if short else 'a whole'} run with seed {seed}."
+        + (" It lets the disk fail at four events of each command." if short else ""),
         "",
         "| what | tried | held | the promise |",
         "| --- | --- | --- | --- |",

@@ -9,7 +9,6 @@ that were saved. Every line of history arrives.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import sys
@@ -20,6 +19,8 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parents[1] / "src")]
+
+from counts import finish  # noqa: E402
 
 import forgetmap  # noqa: E402
 from forgetmap.base.errors import InputError  # noqa: E402
@@ -50,12 +51,7 @@ def main() -> None:
                 tried[name] += 1
                 if fault := part(number):
                     faults.append(f"{name}: {fault}")
-    for text in faults:
-        print(text, file=sys.stderr)
-    if chosen.json:
-        chosen.json.write_text(json.dumps({"tried": tried, "faults": faults}, indent=2))
-    print(f"{sum(tried.values())} rounds of {WRITERS} writers, {len(faults)} faults")
-    sys.exit(bool(faults))
+    finish(tried, faults, f"rounds of {WRITERS} writers", chosen.json)
 
 
 def at_once(do: Callable[[int], Any]) -> list[str]:
