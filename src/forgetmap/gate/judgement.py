@@ -71,7 +71,7 @@ def check_gate(result: ForgettingMap, limits: Iterable[str]) -> list[GateResult]
         )
     if parsed and (obstacle := next(_uncovered(result, Require().coverage), None)):
         raise WithheldError(
-            f"{obstacle}, or the gate would pass on what is missing (compare whole logs)"
+            f"{obstacle}. A gate would pass on what is missing: compare whole logs"
         )
     return [_check(result, *limit) for limit in parsed]
 
