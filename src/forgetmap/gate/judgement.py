@@ -70,9 +70,7 @@ def check_gate(result: ForgettingMap, limits: Iterable[str]) -> list[GateResult]
             "pass whatever happened (add items)"
         )
     if parsed and (obstacle := next(_uncovered(result, Require().coverage), None)):
-        raise WithheldError(
-            f"{obstacle}. A gate would pass on what is missing: compare whole logs"
-        )
+        raise WithheldError(f"{obstacle}. A gate would pass on what is missing: compare whole logs")
     return [_check(result, *limit) for limit in parsed]
 
 
