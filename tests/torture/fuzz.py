@@ -27,6 +27,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
+
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parents[1] / "src")]
 
@@ -147,6 +149,7 @@ Task = tuple[str, range]
 def work(tasks: Connection, seed: int) -> None:
     """Run the cases that come in, one result each, until there is none left."""
     signal.signal(signal.SIGALRM, stop)
+    share_database()
     good = {name: good_log(name) for name in ALL_LOGS}
     for name in WARM:
         pair_case(good[name], good[name])
@@ -157,6 +160,15 @@ def work(tasks: Connection, seed: int) -> None:
             case = partial(run_case, name, number, seed, good[name])
             tasks.send(attempt(case, name, number))
         tasks.send(None)
+
+
+def share_database() -> None:
+    """Open one database for all pairings of this process: opening takes longer than a pairing.
+
+    Each pairing gets a connection of its own, so its views and tables stay its own too.
+    """
+    database = duckdb.connect(config={"threads": 1})
+    duckdb.connect = lambda *_args, **_settings: database.cursor()
 
 
 def bound_memory() -> None:

@@ -19,13 +19,13 @@ def brief(error: BaseException) -> str:
 
 
 def some(names: Iterable[object], most: int = 6) -> str:
-    """A list for one line: not endless, whatever it holds.
+    """A list for one line: not endless, on one line, whatever it holds.
 
     Example:
-        >>> some(["b", "a", "c"], most=2)
-        'a, b and 1 more'
+        >>> some(["b", "a\\nname", "c"], most=2)
+        'a name, b and 1 more'
     """
-    listed = sorted(str(name) for name in names)
+    listed = sorted(" ".join(str(name).split()) for name in names)
     shown = ", ".join(name if len(name) <= 60 else f"{name[:59]}…" for name in listed[:most])
     return shown + (f" and {len(listed) - most} more" if len(listed) > most else "")
 
