@@ -165,3 +165,9 @@ def test_a_truncated_parquet_file_is_refused(work: Workplace) -> None:
     for part in (5, len(content) // 2, len(content) - 1):
         (work / "cut.parquet").write_bytes(content[:part])
         refused_by_every_command(work, "cut.parquet", ("Parquet",))
+
+
+def test_whatever_a_log_holds_in_the_place_of_a_text_is_stored_as_text() -> None:
+    rows = [{"score": 1.0, "response": {"completion": "7"}}, {"score": 0.0, "response": "\ud800"}]
+    stored = Samples.from_rows(rows).data
+    assert stored["response"].to_pylist() == ["{'completion': '7'}", "?"]

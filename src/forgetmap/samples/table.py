@@ -316,7 +316,7 @@ def _batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
     """Build a batch in Arrow's own code, which is many times quicker than going row by row."""
     try:
         table = pa.array(rows, _STRUCT)
-    except UnicodeEncodeError:  # halves of characters, which Arrow cannot store
+    except (UnicodeEncodeError, pa.ArrowTypeError):  # halves of characters; no text for a text
         table = pa.array([_storable_row(row) for row in rows], _STRUCT)
     return complete(dict(zip(SCHEMA.names, table.flatten(), strict=True)))
 
@@ -356,9 +356,14 @@ def _with_nulls(batch: pa.RecordBatch, columns: list[str]) -> pa.RecordBatch:
 
 
 def _storable_row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row whose texts Arrow can store, whatever the log holds in their place."""
     return {
-        name: storable(value) if isinstance(value, str) else value for name, value in row.items()
+        name: storable(str(value)) if name in _TEXTS and value is not None else value
+        for name, value in row.items()
     }
+
+
+_TEXTS = {column.name for column in SCHEMA if column.type == pa.string()}
 
 
 def parse_meta(path: str | Path, raw: bytes) -> tuple[Meta, int]:
