@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 
@@ -112,8 +113,8 @@ def test_truncated_score_files_of_bfcl_are_named(tmp_path):
 
 
 def test_a_packed_file_is_refused_with_advice(work: Workplace):
-    (work / "run.jsonl.gz").write_bytes(gzip.compress(b"{}", mtime=0))
-    work.refused("show", "run.jsonl.gz", says=("run.jsonl.gz", "unpack it first"))
+    (work / "run.jsonl.bz2").write_bytes(bz2.compress(b"{}"))
+    work.refused("show", "run.jsonl.bz2", says=("run.jsonl.bz2", "unpack it first"))
 
 
 # --- scores ---------------------------------------------------------------------------------------

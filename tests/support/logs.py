@@ -244,6 +244,6 @@ def refused_by_every_command(work: Workplace, path: str, says: tuple[str, ...]) 
 
 
 NOISE = random.Random(0).randbytes(5000)
-NO_SCORE = ("no column says what was right", "--column score=NAME")
+NO_SCORE = ("no column says what was right", "--column")
 COMPARISON = comparison
 """The module in which a comparison looks up what it calls, to put something else there."""

@@ -40,6 +40,11 @@ def parquet_schema(path: Path) -> pa.Schema:
     return schema
 
 
+def parquet_rows(path: Path) -> int:
+    """How many rows a Parquet file says it has."""
+    return int(pq.read_metadata(path).num_rows)
+
+
 def parquet_parts(
     path: Path, columns: Sequence[str] | None = None, rows: int = 8192
 ) -> Iterator[pa.RecordBatch]:
@@ -53,6 +58,8 @@ def parquet_parts(
     check_unpacked(path, numbers, packed)
     per_row = max(1, numbers // max(1, footer.num_rows))
     rows = max(1, min(rows, PART_BYTES // per_row))
+    if texts and _longest_texts(path, texts) * rows <= PART_BYTES:
+        texts = []  # however often a text occurs, a part stays small
     unpacked = 0
     with pq.ParquetFile(path, read_dictionary=texts) as file:
         for batch in file.iter_batches(rows, columns=columns):
@@ -81,6 +88,31 @@ def _measure(footer: pq.FileMetaData, columns: Sequence[str] | None) -> tuple[in
                 width = footer.schema.column(index).length or _WIDTHS.get(chunk.physical_type, 8)
                 numbers += chunk.num_values * width
     return numbers, list(texts) if potential > _SAFE else []
+
+
+def _longest_texts(path: Path, texts: list[str]) -> int:
+    """The bytes of the longest text that is stored once for many rows, in all columns together.
+
+    What is not stored so takes as much room in the file as in memory.
+    """
+    longest = 0
+    with pq.ParquetFile(path, read_dictionary=texts) as file:
+        for group in range(file.metadata.num_row_groups):
+            first = next(file.iter_batches(1, row_groups=[group], columns=texts), None)
+            if first is not None:
+                longest = max(longest, sum(map(_longest, first.columns)))
+    return longest
+
+
+def _longest(array: pa.Array) -> int:
+    """The longest text in the dictionaries of an array; without end where it cannot be told."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        lengths = pc.binary_length(array.dictionary)
+        return int(pc.max(lengths).as_py() or 0)
+    if pa.types.is_struct(kind):
+        return sum(_longest(inner) for inner in array.flatten())
+    return PART_BYTES
 
 
 def _size(batch: pa.RecordBatch) -> int:

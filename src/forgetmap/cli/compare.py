@@ -55,7 +55,7 @@ def compare(
         list[str] | None,
         typer.Option(metavar="NAME", help="Metric for all tasks, or TASK=NAME; may be repeated."),
     ] = None,
-    threshold: Threshold = 0.5,
+    threshold: Threshold = None,
     margin: Margin = 0.02,
     identity: Identity = "content",
     engine: Annotated[
@@ -66,6 +66,17 @@ def compare(
         ),
     ] = "duckdb",
     column: Column = None,
+    before_column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NEED=NAME",
+            help="The same for the log before alone: one table may hold two models.",
+        ),
+    ] = None,
+    after_column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NEED=NAME", help="The same for the log after alone."),
+    ] = None,
     gate: Annotated[
         list[str] | None,
         typer.Option(
@@ -169,6 +180,8 @@ def compare(
             identity=identity,  # type: ignore[arg-type]  # checked by the library
             engine=engine,
             columns=name_value_pairs(column or [], "--column"),
+            before_columns=name_value_pairs(before_column or [], "--before-column"),
+            after_columns=name_value_pairs(after_column or [], "--after-column"),
             compat=compat,
             causes=causes or (policy is not None and policy.needs_causes),
             flips=flips,

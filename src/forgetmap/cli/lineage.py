@@ -50,7 +50,7 @@ def lineage(
     metric: Annotated[
         str | None, typer.Option(metavar="NAME", help="Metric to take, for all tasks.")
     ] = None,
-    threshold: Threshold = 0.5,
+    threshold: Threshold = None,
     margin: Margin = 0.02,
     identity: Identity = "content",
     json: Json = None,
@@ -83,11 +83,10 @@ def lineage(
     """
     with clear_errors():
         from forgetmap.api import lineage as trace
-        from forgetmap.base.errors import InputError
         from forgetmap.lineage.pipeline import Pipeline, from_run
+        from forgetmap.map.comparison import check_identity
 
-        if identity not in ("content", "index"):
-            raise InputError(f"--identity {identity}: must be content or index")
+        check_identity(identity)
         stages = from_run(pipeline) if run else Pipeline.load(pipeline)
         logs = _logs(stages)
         check_outputs([json, report], [pipeline, *logs])

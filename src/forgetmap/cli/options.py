@@ -31,10 +31,17 @@ Json = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Threshold = Annotated[float, typer.Option(help="Score from which an answer counts as correct.")]
+Threshold = Annotated[
+    float | None,
+    typer.Option(help="Score from which an answer counts as correct; else the scale's middle."),
+]
 Margin = Annotated[float, typer.Option(help="Change that would matter to you, as a fraction.")]
 Identity = Annotated[
-    str, typer.Option(metavar="content|index", help="Pair items by content, or by their ids.")
+    str,
+    typer.Option(
+        metavar="content|index|row",
+        help="Pair items by content, by their ids, or rows of tables by their number.",
+    ),
 ]
 Report = Annotated[
     Path | None,
@@ -228,11 +235,13 @@ def name_value_pairs(options: list[str], flag: str) -> dict[str, str]:
     """Read options of the form NAME=VALUE."""
     from forgetmap.base.errors import InputError
 
-    pairs = {}
+    pairs: dict[str, str] = {}
     for option in options:
         name, equals, value = option.partition("=")
         if not (name and equals and value):
             raise InputError(f"{flag} {option}: write it as NAME=VALUE")
+        if name in pairs:
+            raise InputError(f"{flag} {option}: {name} was given already, as {pairs[name]}")
         pairs[name] = value
     return pairs
 

@@ -67,7 +67,7 @@ def trace(
     text: bool = False,
     task_map: str | Path | TaskMap | None = None,
     metric: Mapping[str, str] | str | None = None,
-    threshold: float = THRESHOLD,
+    threshold: float | None = None,
     margin: float = 0.02,
     identity: Identity = "content",
     columns: Mapping[str, str] | None = None,
@@ -84,7 +84,8 @@ def trace(
         text: Also read prompts and answers, for pages that show single items.
         task_map: Categories of the tasks; by default the one that the pipeline names.
         metric: Metric for all tasks, or per task; by default the most lenient to format.
-        threshold: Score from which an answer counts as correct.
+        threshold: Score from which an answer counts as correct; by default the middle of each
+            task's scale.
         margin: Change of accuracy, and share forgotten, that would matter to you.
         identity: `content`, or `index` to pair by the harness's own ids.
         columns: For plain tables, what forgetmap needs -> the column's name.
@@ -157,7 +158,7 @@ class Builder:
         outcomes: Outcomes,
         task_map: TaskMap | None,
         plan: Plan,
-        threshold: float,
+        threshold: float | None,
     ) -> None:
         self.pipeline = pipeline
         self.samples = samples
@@ -201,7 +202,7 @@ class Builder:
             runs=[self._run(path) for path in self.lives if len(path) > 2],
             settings=LineageSettings(
                 task_map=self.task_map.name if self.task_map else None,
-                threshold=self.threshold,
+                threshold=THRESHOLD if self.threshold is None else self.threshold,
                 margin=self.plan.margin,
                 draws=self.plan.draws,
                 seed=self.plan.seed,

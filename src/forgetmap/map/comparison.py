@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, get_args
 
 import numpy as np
 
@@ -18,13 +18,14 @@ from forgetmap.map.causes import count_causes
 from forgetmap.map.cells import CellTable, Plan
 from forgetmap.map.estimates import Floors, noise_floors
 from forgetmap.map.flips import changed_items, find_causes
+from forgetmap.map.graded import score_change
 from forgetmap.map.result import Cell, ComparedModel, ForgettingMap, MapSettings
 from forgetmap.map.task_maps import TaskMap
 from forgetmap.map.trained import WasTrained, mark_trained
-from forgetmap.pairing.two_logs import Pairs, pair
+from forgetmap.pairing.two_logs import Pairs, ScoreSums, pair
 from forgetmap.readers.framework import ReadOptions
-from forgetmap.readers.registry import read_all
-from forgetmap.readers.table import check_columns
+from forgetmap.readers.registry import for_pairing, read_all
+from forgetmap.readers.table_columns import check_columns
 from forgetmap.samples.comparability import Confound, Identity, find_confounds, suspicions
 from forgetmap.samples.table import THRESHOLD, Samples
 
@@ -61,11 +62,13 @@ class CompareOptions(TypedDict, total=False):
     after_model: str | None
     task_map: str | Path | TaskMap | None
     metric: Mapping[str, str] | str | None
-    threshold: float
+    threshold: float | None
     margin: float
     identity: Identity
     engine: str
     columns: Mapping[str, str] | None
+    before_columns: Mapping[str, str] | None
+    after_columns: Mapping[str, str] | None
     compat: str | None
     new: Iterable[str]
     was_trained: WasTrained | None
@@ -85,11 +88,13 @@ def compare_logs(
     after_model: str | None = None,
     task_map: str | Path | TaskMap | None = None,
     metric: Mapping[str, str] | str | None = None,
-    threshold: float = THRESHOLD,
+    threshold: float | None = None,
     margin: float = 0.02,
     identity: Identity = "content",
     engine: str = "duckdb",
     columns: Mapping[str, str] | None = None,
+    before_columns: Mapping[str, str] | None = None,
+    after_columns: Mapping[str, str] | None = None,
     compat: str | None = None,
     causes: bool = False,
     new: Iterable[str] = (),
@@ -110,11 +115,15 @@ def compare_logs(
         after_model: The same for the log after.
         task_map: Categories of the tasks: a built-in map's name, a CSV or YAML file.
         metric: Metric for all tasks, or per task; by default the most lenient to format.
-        threshold: Score from which an answer counts as correct.
+        threshold: Score from which an answer counts as correct; by default the middle of each
+            task's scale.
         margin: Change of accuracy, and share forgotten, that would matter to you.
-        identity: `content`, or `index` to pair by the harness's own ids.
+        identity: `content`; `index` to pair by the harness's own ids; `row` to pair the rows of
+            two tables by their number.
         engine: `duckdb`, or `spark` for Samples Parquet in a lake that outgrew one machine.
         columns: For plain tables, what forgetmap needs -> the column's name.
+        before_columns: The same for the log before alone, such as a table that holds two models.
+        after_columns: The same for the log after alone.
         compat: `post-forget` adds the table of the published pipeline.
         causes: Say why items were lost, in every cell; reads the text of the logs.
         new: Tasks that the training was meant to teach; they are reported apart.
@@ -142,11 +151,15 @@ def compare_logs(
         seed=seed,
         new=frozenset(new),
         deterministic=deterministic,
-        same=before_model == after_model and _is_one_log(before, after),
+        same=before_model == after_model
+        and (before_columns or {}) == (after_columns or {})
+        and _is_one_log(before, after),
     )
     plan.check()
     _check_choices(identity, engine, compat, was_trained is not None)
-    check_columns(columns or {})
+    own_columns = before_columns or {}, after_columns or {}
+    for named in (columns or {}, *own_columns):
+        check_columns(named)
     categories = task_map if isinstance(task_map, TaskMap | None) else TaskMap.load(task_map)
     how = ReadOptions(
         text=causes or compat is not None or was_trained is not None,
@@ -159,7 +172,7 @@ def compare_logs(
             sources, how, metric=metric, threshold=threshold, identity=identity
         )
     else:
-        sides = _read_sides(sources, how)
+        sides = _read_sides(sources, how, own_columns)
         if was_trained is not None:
             marked = mark_trained(sides, was_trained)
             sides, plan = marked.sides, replace(plan, new=plan.new | marked.new)
@@ -197,18 +210,19 @@ def build_map(
     plan: Plan,
     *,
     sides: list[Samples],
-    threshold: float,
+    threshold: float | None,
     task_map: str | None,
 ) -> ForgettingMap:
     """Compute every cell from the pairs; costs the same for a thousand items and for millions."""
     table = CellTable(pairs.patterns, categories, plan)
     total = table.total()
-    return ForgettingMap(
+    result = ForgettingMap(
         before=_side(sides[0], total.repeats_before),
         after=_side(sides[1], total.repeats_after),
         settings=MapSettings(
             metric=pairs.metrics,
-            threshold=threshold,
+            threshold=THRESHOLD if threshold is None else threshold,
+            thresholds=pairs.thresholds,
             margin=plan.margin,
             seed=plan.seed,
             draws=plan.draws,
@@ -233,6 +247,32 @@ def build_map(
         categories=table.category_cells(),
         tasks=table.tasks(),
         task_categories=dict(categories),
+    )
+    return _with_scores(result, pairs.scores) if pairs.scores else result
+
+
+def _with_scores(result: ForgettingMap, sums: Mapping[str, ScoreSums]) -> ForgettingMap:
+    """The same map with how far scores fell and rose, where they are more than right or wrong."""
+
+    def scored(cell: Cell, tasks: Iterable[str]) -> Cell:
+        return cell.model_copy(update={"score": score_change(sums, tasks)})
+
+    in_category: dict[str, list[str]] = {}
+    for task, category in result.task_categories.items():
+        in_category.setdefault(category, []).append(task)
+    new = [task for task in result.tasks if task in result.settings.new]
+    old = [task for task in result.tasks if task not in new]
+    return result.model_copy(
+        update={
+            "total": scored(result.total, result.tasks),
+            "old": scored(result.old, old or new),
+            "new": result.new and scored(result.new, new),
+            "categories": {
+                name: scored(cell, in_category.get(name, []))
+                for name, cell in result.categories.items()
+            },
+            "tasks": {name: scored(cell, [name]) for name, cell in result.tasks.items()},
+        }
     )
 
 
@@ -270,15 +310,20 @@ def _plan_notes(plan: Plan) -> list[str]:
     return [*(same if plan.same else []), *plan.notes]
 
 
-def check_threshold(threshold: float) -> None:
+def check_threshold(threshold: float | None) -> None:
     """Refuse a score that none can be compared with."""
-    if not math.isfinite(threshold):
+    if threshold is not None and not math.isfinite(threshold):
         raise InputError(f"the threshold must be a number, not {threshold}")
 
 
+def check_identity(identity: str) -> None:
+    """Refuse a way to tell items apart that there is not."""
+    if identity not in get_args(Identity):
+        raise InputError(f"--identity {identity}: must be {' or '.join(get_args(Identity))}")
+
+
 def _check_choices(identity: str, engine: str, compat: str | None, trained: bool) -> None:
-    if identity not in ("content", "index"):
-        raise InputError(f"--identity {identity}: must be content or index")
+    check_identity(identity)
     if engine not in ("duckdb", "spark"):
         raise InputError(f"--engine {engine}: must be duckdb or spark")
     if compat is not None and compat not in published.PROTOCOLS:
@@ -289,9 +334,15 @@ def _check_choices(identity: str, engine: str, compat: str | None, trained: bool
         raise InputError("--compat reads whole logs; it works with --engine duckdb only")
 
 
-def _read_sides(sources: Sources, how: ReadOptions) -> list[Samples]:
+def _read_sides(
+    sources: Sources, how: ReadOptions, columns: tuple[Mapping[str, str], Mapping[str, str]]
+) -> list[Samples]:
     """Read both logs, whatever harness wrote them."""
-    logs = read_all([source for source, _, _ in sources], how)
+    how = for_pairing([source for source, _, _ in sources], how)
+    logs = [
+        read_all([source], replace(how, columns={**how.columns, **own}))[0]
+        for (source, _, _), own in zip(sources, columns, strict=True)
+    ]
     return [
         _only(samples, model, side) for samples, (_, model, side) in zip(logs, sources, strict=True)
     ]

@@ -12,6 +12,7 @@ from forgetmap.base.files import write_text
 from forgetmap.base.model import Frozen, parse_result, sealed_json
 from forgetmap.base.version import __version__
 from forgetmap.base.words import percent
+from forgetmap.map.graded import ScoreChange
 from forgetmap.map.old_maps import upgrade
 from forgetmap.samples.comparability import Confound, Coverage
 from forgetmap.stats.estimate import Estimate, Range, range_words
@@ -98,6 +99,8 @@ class Cell(Frozen):
     churn: int | None = None
     """Items wrong on both sides that got another wrong answer; None where answers are not known."""
     influence: Influence | None = None
+    score: ScoreChange | None = None
+    """Where scores are more than right or wrong: how far they fell and rose."""
     clustered: bool = False
     """Whether clusters of items are the units, in one of its tasks at least."""
 
@@ -122,6 +125,8 @@ class MapSettings(Frozen):
     deterministic: bool = False
     draws: int = 10_000
     task_map: str | None = None
+    thresholds: dict[str, float] = Field(default_factory=dict)
+    """Tasks whose scores have a scale of their own, each with its threshold."""
 
 
 class PublishedRow(Frozen):

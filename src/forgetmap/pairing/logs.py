@@ -20,9 +20,10 @@ from forgetmap.base.database import Rows, connect, plain_path, query, quoted
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
 from forgetmap.pairing.metrics import asked_metric, choose_metric
+from forgetmap.pairing.scales import Scale, find_scale, limit_sql, scale_notes
 from forgetmap.samples.comparability import Identity
 from forgetmap.samples.options import TOLERANCE, bad_options_warning
-from forgetmap.samples.table import Samples
+from forgetmap.samples.table import THRESHOLD, Samples
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,8 +84,13 @@ class Stock:
     """Rows with the probabilities of all options."""
     bad_options: int
     """Rows with option probabilities that cannot be right; they count as missing."""
-    outside: int
-    """Rows with a score below 0 or above 1."""
+    low: float | None
+    """The lowest score; None where no row has one."""
+    high: float | None
+    graded: int
+    """Rows with a score that is neither 0 nor 1."""
+    broken: int
+    """Rows with a score that is not a whole number."""
     repeats: int
     prompts: Any
     """Sum of the prompts' hashes: where it agrees, the prompts do."""
@@ -104,14 +110,15 @@ class Logs:
         self,
         samples: Mapping[str, Samples],
         metric: Mapping[str, str] | str | None,
-        threshold: float,
+        threshold: float | None,
         identity: Identity,
     ) -> None:
-        self.threshold = float(threshold)
+        self.threshold = threshold
         self.identity = identity
         self.names = list(samples)
         self.sides = [f"s{number}" for number in range(len(self.names))]
         self.samples = dict(zip(self.sides, samples.values(), strict=True))
+        self._check_rows()
         self._connect()
         for side, source in self.samples.items():
             self._add_source(side, source)
@@ -128,7 +135,8 @@ class Logs:
             for side in self.sides
             if (bad := self._count("bad_options", side))
         ]
-        self.warnings += [told for side in self.sides if (told := self._scores_outside(side))]
+        self.scales = self._find_scales()
+        self.warnings += list(scale_notes(self.scales, threshold))
         for side in self.sides:
             self._define(f"{side}_scores", self._scores(side))
 
@@ -185,7 +193,9 @@ class Logs:
         counts.append("0" if with_options == "0" else bad)
         rows = self._query(
             f"""SELECT task, metric, count(*), {", ".join(counts)},
-                       count(*) FILTER (score < 0 OR (score > 1 AND NOT isnan(score))),
+                       min({_number("score")}), max({_number("score")}),
+                       count(*) FILTER (score <> 0 AND score <> 1 AND NOT isnan(score)),
+                       count(*) FILTER (score <> floor(score) AND NOT isnan(score)),
                        max(repeat)::BIGINT + 1, {prompts}
                 FROM {side}_rows GROUP BY task, metric"""
         )
@@ -202,16 +212,44 @@ class Logs:
         """What one log holds of its tasks in the chosen metrics."""
         return [self.stock[side][key] for key in self.chosen[side]]
 
-    def _scores_outside(self, side: str) -> str | None:
-        """What to say of scores that are not between 0 and 1."""
-        outside = self._count("outside", side)
-        if not outside:
-            return None
-        tasks = [key[0] for key in self.chosen[side] if self.stock[side][key].outside]
-        return (
-            f"{self.name(side)}: {outside} scores are not between 0 and 1 ({some(tasks)}); "
-            f"from {self.threshold:g} on they count as right"
-        )
+    def _check_rows(self) -> None:
+        """Pair rows by their number only if asked to: a shuffled copy would pair with strangers."""
+        for name, samples in zip(self.names, self.samples.values(), strict=True):
+            if samples.meta.by_row and self.identity != "row":
+                raise InputError(
+                    f"{name}: no column names the items of the table; name it with --column "
+                    "id=NAME or --column question=NAME, or pair rows by number with --identity row"
+                )
+            if self.identity == "row" and not samples.meta.by_row:
+                raise InputError(
+                    f"--identity row: the items of the log {name} have ids or content to pair by"
+                )
+
+    def _find_scales(self) -> dict[str, Scale]:
+        """The scale of the scores of each task, over all logs."""
+        found: dict[str, Scale] = {}
+        for task in sorted(self.tasks):
+            stocks = [self.stock[side][key] for side in self.sides for key in self.chosen[side]
+                      if key[0] == task]  # fmt: skip
+            lows = [stock.low for stock in stocks if stock.low is not None]
+            highs = [stock.high for stock in stocks if stock.high is not None]
+            if lows:
+                whole = not any(stock.broken for stock in stocks)
+                found[task] = find_scale(min(lows), max(highs), whole)
+        return found
+
+    @property
+    def limit(self) -> str:
+        """SQL for the score from which an answer to a task counts as right."""
+        return limit_sql(self.thresholds)
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The score from which an answer counts as right, of the tasks whose scale is their own."""
+        if self.threshold is not None:
+            return {"": self.threshold}
+        own = {task: scale.middle for task, scale in self.scales.items()}
+        return {"": THRESHOLD} | {task: at for task, at in own.items() if at != THRESHOLD}
 
     def _count(self, what: str, *sides: str) -> int:
         return sum(getattr(held, what) for side in sides for held in self._held(side))
@@ -323,6 +361,8 @@ class Logs:
     @property
     def identity_used(self) -> Identity:
         """How the items were in fact told apart."""
+        if self.identity == "row":
+            return "row"
         content, rows = (self._count(what, *self.sides) for what in ("with_content", "rows"))
         return "index" if self.by_index or content < rows else "content"
 

@@ -93,7 +93,7 @@ class ManyLogs(PairedLogs):
         self,
         samples: Mapping[str, Samples],
         metric: Mapping[str, str] | str | None,
-        threshold: float,
+        threshold: float | None,
         identity: Identity,
     ) -> None:
         super().__init__(samples, metric, threshold, identity)
@@ -195,7 +195,7 @@ class ManyLogs(PairedLogs):
         self._want(items)
         columns = ItemText._fields
         fields = ", ".join(f"'{name}': {name}" for name in columns)
-        right = f"coalesce(s.score >= {self.threshold!r}, false)"
+        right = f"coalesce(s.score >= {self.limit}, false)"
         sides = " UNION ALL ".join(
             f"""SELECT id, {number} AS node, unnest(arg_min({{{fields}}}, (odd, repeat, item_ref)))
                 FROM (SELECT w.id, s.*, (2 * o.correct > o.runs) <> {right} AS odd

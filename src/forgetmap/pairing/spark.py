@@ -22,7 +22,7 @@ from forgetmap.pairing.logs import ListSql
 from forgetmap.pairing.two_logs import LogPair, Pairs
 from forgetmap.samples.comparability import Identity
 from forgetmap.samples.options import TOLERANCE
-from forgetmap.samples.table import META_KEY, SCHEMA, THRESHOLD, Meta, Samples, parse_meta
+from forgetmap.samples.table import META_KEY, SCHEMA, Meta, Samples, parse_meta
 
 _MOST_FOOTERS = 200
 """Files whose metadata are looked at; parts of one log all say the same."""
@@ -118,7 +118,7 @@ def pair(
     after: Lake,
     *,
     metric: Mapping[str, str] | str | None = None,
-    threshold: float = THRESHOLD,
+    threshold: float | None = None,
     identity: Identity = "content",
 ) -> Pairs:
     """Pair two logs in a lake; the same counts as `forgetmap.pair` gives on one machine."""

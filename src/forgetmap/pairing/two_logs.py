@@ -18,7 +18,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
 from forgetmap.pairing.logs import CLUSTER_BUCKETS, SHOWN_ITEM, Logs
 from forgetmap.samples.comparability import Coverage, Identity, RowCounts
-from forgetmap.samples.table import THRESHOLD, Samples
+from forgetmap.samples.table import Samples
 from forgetmap.stats.patterns import FACTORS, MOMENTS, Moment, Patterns
 
 if TYPE_CHECKING:
@@ -53,6 +53,10 @@ class Pairs:
     warnings: list[str] = field(default_factory=list)
     prompts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Per task whose prompts are not all the same: items with another prompt, items paired."""
+    scores: dict[str, ScoreSums] = field(default_factory=dict)
+    """Per task whose scores are more than right or wrong: what they sum up to."""
+    thresholds: dict[str, float] = field(default_factory=dict)
+    """Per task whose scale is not that from 0 to 1: the score from which an answer is right."""
     source: LogPair | None = field(default=None, repr=False)
 
     def flips(self) -> Iterable[pa.RecordBatch]:
@@ -86,13 +90,14 @@ def pair(
     after: Samples,
     *,
     metric: Mapping[str, str] | str | None = None,
-    threshold: float = THRESHOLD,
+    threshold: float | None = None,
     identity: Identity = "content",
 ) -> Pairs:
     """Pair two logs.
 
     `metric` names the metric, for all tasks or per task; by default the most lenient to format
-    that both logs have. A score at or above `threshold` counts as correct. `identity="index"`
+    that both logs have. A score at or above `threshold` counts as correct; by default the middle of
+    the scale. `identity="index"`
     pairs by the harness's own item ids, for logs whose stored content differs by design.
 
     Example:
@@ -106,6 +111,22 @@ def pair(
         (4, 1)
     """
     return LogPair({"before": before, "after": after}, metric, threshold, identity).pairs()
+
+
+class ScoreSums(NamedTuple):
+    """Sums over the items of a task of their mean scores, and of how far these fell or rose."""
+
+    n: int
+    before: float
+    after: float
+    fall: float
+    fall_2: float
+    """Of the squares."""
+    rise: float
+    rise_2: float
+    low: float
+    """Where the scale begins."""
+    high: float
 
 
 class _Pattern(NamedTuple):
@@ -161,7 +182,7 @@ class PairedLogs(Logs):
     def _single_rows(self, side: str) -> str:
         options = ", options, right_option" if self._with_options else ""
         return f"""SELECT task, key, (score IS NOT NULL)::INT AS runs, 0 AS copies, 0 AS unscored,
-                          coalesce(score >= {self.threshold!r}, false)::INT AS correct,
+                          coalesce(score >= {self.limit}, false)::INT AS correct,
                           k, cluster, probability {options}
                    FROM {side}_scores"""
 
@@ -182,7 +203,7 @@ class PairedLogs(Logs):
             gathered AS (
                 SELECT task, key, count(score) AS runs, sum(copies - 1)::BIGINT AS copies,
                        count(*) - count(score) AS unscored,
-                       count(*) FILTER (score >= {self.threshold!r}) AS correct,
+                       count(*) FILTER (score >= {self.limit}) AS correct,
                        max(k) AS k, min(cluster) AS cluster,
                        round(avg(probability), 12) AS probability {gathered}
                 FROM runs GROUP BY task, key)
@@ -238,7 +259,40 @@ class PairedLogs(Logs):
             conflicts=conflicts,
             warnings=[*self._one_sided(before, after), *_other_options(scored)],
             prompts=self._changed_prompts(before, after),
+            scores=self._score_sums(before, after),
+            thresholds={task: at for task, at in self.thresholds.items() if task},
         )
+
+    def _score_sums(self, before: str, after: str) -> dict[str, ScoreSums]:
+        """Sum up the scores of the tasks in which they are more than right or wrong."""
+        graded = sorted(
+            {
+                task
+                for side in (before, after)
+                for task, metric in self.chosen[side]
+                if self.stock[side][task, metric].graded
+            }
+        )
+        if not graded:
+            return {}
+        for side in (before, after):
+            self._define(
+                f"{side}_graded",
+                f"""SELECT task, key, round(avg(score), 12) AS score FROM {side}_scores
+                    WHERE task IN ({quoted(*graded)}) AND score IS NOT NULL GROUP BY task, key""",
+            )
+        rows = self._query(
+            f"""WITH moved AS (
+                    SELECT task, b.score AS p, a.score AS q,
+                           (abs(b.score - a.score) + (b.score - a.score)) / 2 AS fall,
+                           (abs(b.score - a.score) - (b.score - a.score)) / 2 AS rise
+                    FROM {before}_graded b JOIN {after}_graded a USING (task, key))
+                SELECT task, count(*), sum(p), sum(q), sum(fall), sum(fall * fall), sum(rise),
+                       sum(rise * rise)
+                FROM moved GROUP BY task"""
+        )
+        scales = {task: self.scales[task][:2] for task in graded if task in self.scales}
+        return {task: ScoreSums._make((*sums, *scales[task])) for task, *sums in sorted(rows)}
 
     def _histogram(self, before: str, after: str) -> list[_Pattern]:
         bucket, clusters = "-1", ""
@@ -501,7 +555,7 @@ class LogPair(PairedLogs):
                 f"{side}_shown",
                 f"""WITH shown AS (
                         SELECT s.task AS task, s.key AS key, arg_min({{{fields}}}, {order})
-                               FILTER ((score >= {self.threshold!r}) = ({right})) AS shown
+                               FILTER ((score >= {self.limit}) = ({right})) AS shown
                         FROM {side}_scores s JOIN flipped f USING (task, key)
                         GROUP BY s.task, s.key)
                     SELECT task, key, unnest(shown) FROM shown""",
@@ -535,7 +589,7 @@ class LogPair(PairedLogs):
                         FROM {side}_scores)
                     SELECT task, key, list(DISTINCT hash(said)) AS said
                     FROM answers GROUP BY task, key
-                    HAVING max(score) < {self.threshold!r} AND count(said) = count(*)""",
+                    HAVING max(score) < {self.limit} AND count(said) = count(*)""",
             )
         rows = self._query(
             f"""SELECT task, count(*) FILTER (NOT {self.overlap}(b.said, a.said))

@@ -25,7 +25,8 @@ from forgetmap.base.json import parse_json, read_json
 from forgetmap.base.values import file_name
 from forgetmap.base.words import brief
 from forgetmap.readers.framework import ReadOptions, as_object, malformed
-from forgetmap.readers.table import NAMES, parquet_records, table_records
+from forgetmap.readers.table_columns import NAMES
+from forgetmap.readers.table_files import parquet_records, table_records
 from forgetmap.samples.identity import content_hash, wording_hash
 from forgetmap.samples.table import Meta, Samples
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import find_files
+from forgetmap.base.files import find_files, head
 from forgetmap.base.values import file_name
 from forgetmap.base.words import brief
 from forgetmap.readers.framework import Reader, ReadOptions, Tally
@@ -49,6 +49,8 @@ def read(path: str | Path, how: ReadOptions | None = None) -> Samples:
             raise InputError(f"{path}: is not a plain file")
         if path.is_dir() and not any(path.iterdir()):
             raise InputError(f"{path}: the folder is empty")
+        if path.is_file() and head(path, len(_POINTER)) == _POINTER:
+            raise InputError(f"{path}: is a Git LFS pointer, not the file itself; run git lfs pull")
         fit = find_reader(path)
         tally = Tally()
         samples = fit.reader.read(path, replace(how or ReadOptions(), tally=tally))
@@ -83,6 +85,8 @@ def _not_read(folder: Path, reader: Reader, read: set[Path]) -> list[str]:
 
 
 _NAMED = 6
+_POINTER = b"version https://git-lfs.github.com/spec/"
+"""How a file begins that stands for one which was not fetched."""
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".7z", ".tar")
 
 
@@ -90,6 +94,8 @@ def _why(file: Path, reader: Reader) -> str:
     """Why a file was not read, where that can be told."""
     if not file.stat().st_size:
         return " (empty)"
+    if head(file, len(_POINTER)) == _POINTER:
+        return " (a Git LFS pointer: run git lfs pull)"
     if file.suffix.lower() in _PACKED:
         return " (packed: unpack it)"
     if file.name != file.name.lower() and file.suffix != file.suffix.lower():

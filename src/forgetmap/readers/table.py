@@ -1,4 +1,4 @@
-"""Any CSV, JSONL or Parquet table with one row per answer, read by its column names.
+"""Any table with one row per answer, read by its columns: CSV, JSON lines, JSON or Parquet.
 
 The columns are guessed from their names. A warning says what was guessed, and flags override it
 (`--column score=is_right`).
@@ -6,52 +6,31 @@ The columns are guessed from their names. A warning says what was guessed, and f
 
 from __future__ import annotations
 
-import csv
-import itertools
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from forgetmap.base.ahead import ahead
+from forgetmap.base.database import connect
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import lines
-from forgetmap.base.json import parse_json
-from forgetmap.base.limits import LINE_MIB, MIB
-from forgetmap.base.parquet import parquet_parts, parquet_schema
-from forgetmap.base.values import file_name, number, optional_text
-from forgetmap.base.words import brief
-from forgetmap.readers.framework import ReadOptions, json_lines, malformed, stored_options
-from forgetmap.samples.identity import content_hash, wording_hash
-from forgetmap.samples.table import Meta, Samples
+from forgetmap.base.values import file_name, number
+from forgetmap.readers.framework import REPEATS_PER_RUN, ReadOptions, stored_options
+from forgetmap.readers.table_columns import KNOWN, check_columns, match_columns
+from forgetmap.readers.table_files import PACKED, Frame, Table, kind_of, open_table
+from forgetmap.readers.table_repeats import Repeats, numbered
+from forgetmap.readers.table_values import BadValue, Column, options_of, sizes, with_options
+from forgetmap.samples.identity import hash_contents, wording_hash
+from forgetmap.samples.table import Meta, Samples, complete
 
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
-
-NAMES: dict[str, tuple[str, ...]] = {
-    "question": ("question", "prompt", "input", "doc"),
-    "choices": ("choices", "options"),
-    "id": ("id", "item", "doc_id", "item_ref"),
-    "task": ("task",),
-    "score": ("correct", "score", "acc", "is_correct", "exact_match"),
-    "target": ("target", "gold"),
-    "answer": ("answer", "extracted"),
-    "response": ("response", "output", "prediction"),
-    "repeat": ("repeat", "seed", "epoch"),
-    "k": ("k",),
-    "model": ("model",),
-    "cluster": ("cluster",),
-    "metric": ("metric",),
-    "gold_probability": ("gold_probability",),
-    "option_probabilities": ("option_probabilities",),
-    "right_option": ("right_option",),
-}
-"""What forgetmap needs -> the column names that are taken for it, in order of preference."""
-
-_KNOWN = {name for names in NAMES.values() for name in names}
 _INT32_MAX = 2**31 - 1
-_NAMED_REPEATS = 2**30
-"""Seeds that are whole numbers below it number their repeat; all others are numbered from it on."""
+HASHING = "2"
+"""Kept as the version of the format: contents are hashed by the column, which 1 did not."""
 
 
 def sniff(path: Path) -> bool:
@@ -61,250 +40,238 @@ def sniff(path: Path) -> bool:
 
 def _files(path: Path) -> list[Path]:
     files = sorted(path.iterdir()) if path.is_dir() else [path]
-    return [file for file in files if file.is_file() and file.suffix.lower() in SUFFIXES]
-
-
-def check_columns(columns: Mapping[str, str]) -> None:
-    """Refuse a need that forgetmap does not have."""
-    if unknown := sorted(set(columns) - set(NAMES)):
-        raise InputError(f"--column {unknown[0]}=...: unknown; known are {', '.join(NAMES)}")
+    return [file for file in files if file.is_file() and kind_of(file)]
 
 
 def read(path: Path, how: ReadOptions) -> Samples:
     """Read one table, or all tables of a folder."""
     check_columns(how.columns)
-    meta = Meta(harness="table")
-    rows = (row for file in _files(path) for row in _rows(file, how, meta.warnings))
-    return Samples.from_rows(rows, meta)
+    meta = Meta(harness="table", version=HASHING)
+    with connect() as connection:
+        tables = [TableReader(file, how, meta, connection) for file in _files(path)]
+        parts = (batch for table in tables for batch in table.batches())
+        samples = Samples.collect(parts, meta)
+        if all("repeat" in table.columns for table in tables if table.columns):
+            return samples
+        return numbered(samples, connection)
 
 
-def _rows(file: Path, how: ReadOptions, warnings: list[str]) -> Iterator[dict[str, Any]]:
-    names: dict[str, None] = {}  # in order; JSON lines may bring columns that others lack
-    columns: dict[str, str] = {}
-    asked = set(how.columns.values())
-    repeats = Repeats()
-    for row, record in table_records(file, how, warnings):
-        if not record.keys() <= names.keys():
-            new = [name for name in record if name not in names]
+class TableReader:
+    """One file on its way to Samples."""
+
+    def __init__(
+        self, file: Path, how: ReadOptions, meta: Meta, connection: duckdb.DuckDBPyConnection
+    ) -> None:
+        self.file, self.how, self.meta, self.connection = file, how, meta, connection
+        self.name = file_name(file)
+        self.columns: dict[str, str] = {}
+        """Need -> column, once the table was looked into."""
+        self.repeats = Repeats()
+        self.nameless = 0
+        """Rows that nothing identifies."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows of the file as Samples, and what is to be said about them."""
+        table = open_table(self.file, self.how, self.meta.warnings)
+        names = dict.fromkeys(table.names)
+        rows = 0
+        if names:
+            self._match(names, table)
+        for frame in ahead(table.frames(self._wanted())):
+            new = [name for name in frame.names if name not in names]
             names |= dict.fromkeys(new)
-            if not columns or any(name.lower() in _KNOWN or name in asked for name in new):
-                columns = match_columns(names, how.columns, file)
-        value = {name: record.get(column) for name, column in columns.items()}
-        how.tally.records += 1
-        with malformed(file, f" row {row}"):
-            yield _sample(value, file, row, repeats, how)
-    if columns:
-        guess = ", ".join(f"{name} from {column!r:.60}" for name, column in columns.items())
-        warnings.append(f"{file_name(file)}: read {guess}")
-        if not {"question", "id"} & columns.keys():
-            warnings.append(f"{file_name(file)}: no column names the item; rows pair by number")
+            if any(name.lower() in KNOWN for name in new) or not self.columns:
+                self._match(names, table)
+            rows += frame.rows
+            self.how.tally.records += frame.rows
+            yield from self._batch(frame)
+        if rows:
+            self._tell()
+        elif f"{self.name}: holds no records" not in self.meta.warnings:
+            self.meta.warnings.append(f"{self.name}: holds no records")
+
+    def _match(self, names: dict[str, None], table: Table) -> None:
+        matched = match_columns(names, self.how.columns, self.file, table.examples)
+        self.columns, self.notes = matched.of, matched.notes
+
+    def _wanted(self) -> list[str]:
+        """The columns to read; without text, those of the model's answers are not."""
+        unread = () if self.how.text else ("answer", "response")
+        return [column for need, column in self.columns.items() if need not in unread]
+
+    def _tell(self) -> None:
+        guess = ", ".join(f"{need} from {column!r:.60}" for need, column in self.columns.items())
+        self.meta.warnings.append(f"{self.name}: read {guess}")
+        self.meta.warnings += [f"{self.name}: {note}" for note in self.notes]
+        if self.by_row:
+            self.meta.by_row = True
+            self.meta.warnings.append(
+                f"{self.name}: no column names the item; rows pair by number with --identity row"
+            )
+        if self.nameless:
+            self.how.tally.left_out += self.nameless
+            self.meta.warnings.append(
+                f"{self.name}: {self.nameless} rows have neither a question nor an id; left out"
+            )
+
+    @property
+    def by_row(self) -> bool:
+        """Whether nothing but its number tells a row from others."""
+        return not {"question", "id"} & self.columns.keys()
+
+    # --- some rows ------------------------------------------------------------------------------
+
+    def _batch(self, frame: Frame) -> Iterator[pa.RecordBatch]:
+        rows = np.arange(frame.rows)
+        place = None
+        try:
+            columns = self._columns(frame)
+            if "score" in columns and columns["score"].any(list):
+                rows, place, columns = _one_score_each(columns)
+            made = self._samples(columns, rows + frame.first, place)
+        except BadValue as error:
+            row = frame.first + int(rows[error.place])
+            raise InputError(f"{self.file} row {row}: {error}") from error
+        named = pc.or_(pc.is_valid(made["item"]), pc.is_valid(made["item_ref"]))
+        batch = complete(made)
+        if not pc.all(named).as_py():
+            self.nameless += len(set(rows[~named.to_numpy(zero_copy_only=False)]))
+            batch = batch.filter(named)
+        yield batch
+
+    def _columns(self, frame: Frame) -> dict[str, Column]:
+        """The columns that are needed and there."""
+        unread = () if self.how.text else ("answer", "response")
+        read = {
+            need: frame.get(column) for need, column in self.columns.items() if need not in unread
+        }
+        return {need: column for need, column in read.items() if column is not None}
+
+    def _samples(
+        self, columns: dict[str, Column], rows: NDArray[np.int64], place: NDArray[np.int64] | None
+    ) -> dict[str, pa.Array]:
+        """The columns of Samples for some rows of the file; `place` is that in a list of scores."""
+        size = len(rows)
+        nothing = Column(pa.nulls(size, pa.string()), None)
+
+        def column(need: str) -> Column:
+            return columns.get(need, nothing)
+
+        choices = with_options(column("choices"))
+        contents = [column("question").contents(), choices.contents(), column("target").contents()]
+        row = pa.array(rows).cast(pa.string())
+        made = {
+            "model": _or_else(column("model"), self._model()),
+            "run": pa.repeat(pa.scalar(self.name), size),
+            "task": _or_else(column("task"), "all"),
+            "item": hash_contents(contents, self.connection),
+            "item_ref": row if self.by_row else _or_else(column("id"), None),
+            "repeat": self._numbered(columns.get("repeat"), size, place),
+            "metric": _or_else(column("metric"), "score"),
+            "score": column("score").map(lambda value: number(value, "score"), pa.float64()),
+            "k": _options_shown(columns.get("k"), choices),
+            "gold_probability": column("gold_probability").map(_probability, pa.float64()),
+            "cluster": _or_else(column("cluster"), None),
+            "source": pc.binary_join_element_wise(self.name, row, ":"),
+        }
+        if "option_probabilities" in columns:
+            made |= _options(columns["option_probabilities"], column("right_option"))
+        if self.how.wording and "question" in columns:
+            made["wording"] = _wordings(column("question"), choices, column("target"))
+        if self.how.text:
+            made["prompt"] = _or_none(column("question").texts())
+            made |= {name: column(name).texts() for name in ("target", "answer", "response")}
+        return made
+
+    def _model(self) -> str:
+        """The file's name without its suffixes, for tables that do not name their model."""
+        suffixes = self.file.suffixes[-2:] if self.file.suffix.lower() in PACKED else []
+        return self.name.removesuffix("".join(suffixes) or self.file.suffix)
+
+    def _numbered(
+        self, column: Column | None, size: int, place: NDArray[np.int64] | None
+    ) -> pa.Array:
+        """The number of each repeat."""
+        run = np.zeros(size, np.int64)
+        if column is not None:
+            run = column.map(self.repeats.number, pa.int32()).to_numpy().astype(np.int64)
+        if place is not None:
+            run = np.minimum(run * REPEATS_PER_RUN + place, _INT32_MAX)
+        return pa.array(run, pa.int32())
 
 
-def match_columns(
-    present: Iterable[str], given: Mapping[str, str], where: object = "table"
-) -> dict[str, str]:
-    """Match what forgetmap needs to a table's columns.
+# --- columns of Samples ---------------------------------------------------------------------------
 
-    Example:
-        >>> match_columns(["prompt", "gold", "is_correct"], {})
-        {'question': 'prompt', 'score': 'is_correct', 'target': 'gold'}
+
+def _one_score_each(
+    columns: dict[str, Column],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, Column]]:
+    """Give each score of a list a row of its own: a list holds the scores of repeats.
+
+    Returns the row that each came from, its place in the list, and the columns.
     """
-    names = list(present)
-    by_lower = {name.lower(): name for name in reversed(names)}
-    columns = {}
-    for need, candidates in NAMES.items():
-        if need in given:
-            if given[need] not in names:
-                raise InputError(
-                    f"{where}: no column {given[need]!r}; its columns are {_listed(names)}"
-                )
-            columns[need] = given[need]
-            continue
-        name = next((by_lower[name] for name in candidates if name in by_lower), None)
-        if name is not None and name not in given.values():
-            columns[need] = name
-    if "score" not in columns:
-        raise InputError(
-            f"{where}: no column says what was right (columns: {_listed(names)}); "
-            "name it with --column score=NAME"
-        )
-    return columns
+    lists = [value if isinstance(value, list) else [value] for value in columns["score"].objects()]
+    lists = [scores or [None] for scores in lists]
+    sizes = np.array([len(scores) for scores in lists])
+    rows = np.repeat(np.arange(len(lists)), sizes)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    taken = {need: column.take(rows) for need, column in columns.items()}
+    taken["score"] = Column.of_values([score for scores in lists for score in scores])
+    return rows, place, taken
 
 
-def _listed(names: list[str], most: int = 8) -> str:
-    shown = ", ".join(f"{name:.30}" for name in names[:most]) or "none"
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+def _or_else(column: Column, default: str | None) -> pa.Array:
+    """The texts of a column; the default where there is none."""
+    texts = _or_none(column.texts())
+    return texts if default is None else pc.fill_null(texts, default)
 
 
-def _sample(
-    value: dict[str, Any], file: Path, row: int, repeats: Repeats, how: ReadOptions
-) -> dict[str, Any]:
-    question, target = (_content(value.get(name)) for name in ("question", "target"))
-    choices = _choices(value.get("choices"))
-    k = number(value.get("k"), "k")
-    if k is None and isinstance(choices, list):
-        k = len(choices)
+def _or_none(texts: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(texts, ""), None, texts)
+
+
+def _options_shown(given: Column | None, choices: Column) -> pa.Array:
+    """How many options were shown: as said, or as listed; null where fewer than two."""
+    listed = sizes(choices)
+    if given is not None:
+        listed = pc.coalesce(given.map(_count, pa.int64()), listed)
+    return pc.if_else(pc.greater(listed, 1), listed, None).cast(pa.int32())
+
+
+def _count(value: Any) -> int | None:
+    k = number(value, "k")
     if k is not None and not 0 <= k <= _INT32_MAX:
         raise ValueError(f"k {k:g} is not a number of options")
-    probability = number(value.get("gold_probability"), "gold_probability")
+    return None if k is None else int(k)
+
+
+def _probability(value: Any) -> float | None:
+    probability = number(value, "gold_probability")
     if probability is not None and not 0 <= probability <= 1:
         raise ValueError(f"gold_probability {probability:g} is not between 0 and 1")
-    has_content = question != ""
-    by_row = None if has_content else str(row)
-    sample: dict[str, Any] = {
-        "model": str(value.get("model") or file_name(file).removesuffix(file.suffix)),
-        "run": file_name(file),
-        "task": str(value.get("task") or "all"),
-        "item": content_hash(question, choices, target) if has_content else None,
-        "item_ref": str(value["id"]) if value.get("id") not in (None, "") else by_row,
-        "repeat": repeats.number(value.get("repeat")),
-        "metric": str(value.get("metric") or "score"),
-        "score": number(value.get("score"), "score"),
-        "k": int(k) if k is not None and k > 1 else None,
-        "gold_probability": probability,
-        **stored_options(_choices(value.get("option_probabilities")), value.get("right_option")),
-        "cluster": None if value.get("cluster") in (None, "") else str(value["cluster"]),
-        "source": f"{file_name(file)}:{row}",
-    }
-    if how.wording and has_content:
-        options = [str(option) for option in choices] if isinstance(choices, list) else []
-        sample["wording"] = wording_hash(str(question), options, str(target))
-    if how.text:
-        sample["prompt"] = optional_text(question)
-        sample |= {
-            name: optional_text(value.get(name)) for name in ("target", "answer", "response")
-        }
-    return sample
+    return probability
 
 
-def _content(value: Any) -> Any:
-    """A number or nothing is the same content in JSON, which has types, and in CSV without."""
-    if value is None:
-        return ""
-    return str(value) if isinstance(value, bool | int | float) else value
-
-
-def _choices(value: Any) -> Any:
-    """A list of options; in a CSV it comes as JSON text, and any other text stays text."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
+def _options(options: Column, right: Column) -> dict[str, pa.Array]:
+    """The probabilities of all options, row by row: hardly any two rows have the same."""
+    made: list[dict[str, Any]] = []
+    for place, pair in enumerate(zip(options.objects(), right.objects(), strict=True)):
         try:
-            return parse_json(value.encode())
-        except ValueError:
-            return value
-    return _content(value)
+            made.append(stored_options(options_of(pair[0]), pair[1]))
+        except (ValueError, TypeError) as error:
+            raise BadValue(place, error) from error
+    kinds = {"option_probabilities": pa.list_(pa.float32()), "right_option": pa.int32()}
+    return {name: pa.array([each.get(name) for each in made], kind) for name, kind in kinds.items()}
 
 
-class Repeats:
-    """Numbers for the seeds of one table: no two seeds get the same one.
-
-    A small whole number stays as it is; anything else is numbered in the order of the rows.
-
-    Example:
-        >>> repeats = Repeats()
-        >>> [repeats.number(seed) for seed in (0, "7", 7.0, None)]
-        [0, 7, 7, 1073741824]
-        >>> [repeats.number(seed) - 2**30 for seed in (0.1, "run-a", 3_000_000_000, "0.10")]
-        [1, 2, 3, 1]
-    """
-
-    def __init__(self) -> None:
-        self._named: dict[int | str, int] = {}
-        self._zero: int | str | None = None
-        """Which seed is numbered 0: the number itself, or that there is none."""
-
-    def number(self, value: Any) -> int:
-        """The number of a seed."""
-        if value is None and self._zero == "":  # as in most tables
-            return 0
-        seed = _seed(value)
-        if seed in (0, ""):
-            self._zero = seed if self._zero is None else self._zero
-            if seed == self._zero:
-                return 0
-        elif isinstance(seed, int) and 0 < seed < _NAMED_REPEATS:
-            return seed
-        return _NAMED_REPEATS + self._named.setdefault(seed, len(self._named))
-
-
-def _seed(value: Any) -> int | str:
-    """A seed as one value, whether the table has types or not: 7, "7" and 7.0 are the same."""
-    if value is None or isinstance(value, bool | int):
-        return "" if value is None else str(value) if isinstance(value, bool) else value
-    try:
-        found = float(value)
-        if not found.is_integer():
-            return str(found)
-        return int(found) if abs(found) < 2**53 else int(value)  # which keeps all its digits
-    except (ValueError, TypeError, OverflowError):
-        return str(value)
-
-
-def table_records(
-    file: Path, how: ReadOptions, warnings: list[str]
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (row number from 1, values) of one table."""
-    suffix = file.suffix.lower()
-    if suffix in (".jsonl", ".ndjson"):
-        yield from json_lines(file, how, warnings)
-        return
-    row = 0
-    for row, record in parquet_records(file, how) if suffix == ".parquet" else _csv(file, how):
-        yield row, record
-    if not row:
-        warnings.append(f"{file_name(file)}: holds no records")
-
-
-def parquet_records(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (row number from 1, values) of a Parquet table."""
-    row = 0
-    how.tally.files.add(file)
-    try:
-        _check_names(file, parquet_schema(file).names)
-        for batch in parquet_parts(file):
-            how.tick(batch.nbytes)
-            for record in batch.to_pylist():
-                row += 1
-                yield row, record
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: is damaged ({brief(error)})") from error
-
-
-def _csv(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Stream a CSV; quoted cells may hold line ends, every row must be as long as the header."""
-    how.tally.files.add(file)
-    csv.field_size_limit(LINE_MIB.value * MIB)
-    text = _decoded_lines(file, how)
-    header_line = next(text, "")
-    delimiter = max(",;\t|", key=header_line.count)
-    reader = csv.reader(itertools.chain([header_line], text), delimiter=delimiter, strict=True)
-    try:
-        header = next(reader, [])
-        _check_names(file, header)
-        for row, cells in enumerate(filter(None, reader), start=1):
-            if len(cells) != len(header):
-                raise InputError(
-                    f"{file}: line {reader.line_num} has {len(cells)} cells, the header "
-                    f"{len(header)}; quote cells that hold a {delimiter!r}"
-                )
-            yield row, dict(zip(header, cells, strict=True))
-    except csv.Error as error:
-        raise InputError(f"{file}: line {reader.line_num}: not a CSV row ({error})") from error
-
-
-def _check_names(file: Path, names: Iterable[str]) -> None:
-    """Refuse a table in which a name stands twice: which column is meant cannot be told."""
-    if twice := [name for name, count in Counter(names).items() if name and count > 1]:
-        raise InputError(f"{file}: two columns are named {twice[0]!r:.60}; rename one of them")
-
-
-def _decoded_lines(file: Path, how: ReadOptions) -> Iterator[str]:
-    for count, line in lines(file):
-        how.tick(len(line))
-        if count == 1 and b"\x00" in line:
-            raise InputError(f"{file}: holds zero bytes; it is not UTF-8 text (save it as UTF-8)")
-        try:
-            yield line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"{file}: line {count} is not UTF-8 ({error.reason}); save it as UTF-8"
-            ) from error
+def _wordings(question: Column, choices: Column, target: Column) -> pa.Array:
+    """Hashes of the words alone, row by row."""
+    parts = (column.contents().to_pylist() for column in (question, target))
+    lists = (value if isinstance(value, list) else [] for value in choices.objects())
+    return pa.array(
+        [
+            wording_hash(asked, [str(option) for option in options], right) if asked else None
+            for asked, right, options in zip(*parts, lists, strict=True)
+        ],
+        pa.uint64(),
+    )

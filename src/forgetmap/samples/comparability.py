@@ -10,7 +10,8 @@ from pydantic import Field
 from forgetmap.base.model import Frozen
 from forgetmap.samples.table import Samples
 
-Identity = Literal["content", "index"]
+Identity = Literal["content", "index", "row"]
+"""What tells items apart: their content, the harness's ids, or the number of a table's row."""
 
 
 class RowCounts(Frozen):

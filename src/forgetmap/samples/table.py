@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
+from forgetmap.base.ahead import ahead
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import replacing, temporary_folder
 from forgetmap.base.parquet import parquet_parts, parquet_schema
@@ -82,6 +83,8 @@ class Meta:
     """Answers that the log holds, as its reader counted them; 0 where it did not."""
     left_out: int = 0
     """Of these, how many gave no row; the warnings say why."""
+    by_row: bool = False
+    """Whether nothing but their number tells the items of a table apart."""
 
 
 class Samples:
@@ -132,10 +135,11 @@ class Samples:
         folder = temporary_folder(samples)
         folder.mkdir(mode=0o700)
         path = folder / "samples.parquet"
-        with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
+        repeated = ["model", "run", "task", "metric", "status", "cluster"]
+        with pq.ParquetWriter(path, SCHEMA, compression="lz4", use_dictionary=repeated) as writer:
             while held:
                 writer.write_batch(held.pop(0))
-            for batch in rest:
+            for batch in ahead(rest):
                 writer.write_batch(batch)
         samples.data = path
         return samples
@@ -380,7 +384,7 @@ def parse_meta(path: str | Path, raw: bytes) -> tuple[Meta, int]:
             f"{path}: has Samples schema version {version}, this forgetmap knows up to "
             f"{SCHEMA_VERSION}; upgrade forgetmap to read it"
         )
-    counts = {name: stored.get(name, 0) for name in ("records", "left_out")}
+    counts = {name: stored.get(name, 0) for name in ("records", "left_out", "by_row")}
     meta = Meta(**{name: stored.get(name) for name in Meta.__dataclass_fields__} | counts)
     if not (
         isinstance(meta.harness, str)

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from forgetmap.base.words import clean, percent
 from forgetmap.gate.judgement import GateResult
+from forgetmap.map.graded import ScoreChange
 from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS, Cell, Compat, ForgettingMap
 from forgetmap.readers.summary import LogSummary
 from forgetmap.samples.comparability import RowCounts
@@ -52,6 +53,9 @@ def print_map(result: ForgettingMap, out: Console, gates: list[GateResult] | Non
             say_table(out, _cells(title, cells, out.width))
     if result.compat:
         say_table(out, _compat(result.compat))
+    graded = {name: cell.score for name, cell in shown.items() if cell.score}
+    if graded:
+        say_table(out, _scores(graded))
     if hidden := len(result.tasks) - len(shown):
         say(out, f"{hidden} tasks that lost less: --csv, --json and --report list all")
     say_notes(out, result.warnings)
@@ -188,6 +192,25 @@ def _row(name: str, cell: Cell, width: int) -> Row:
         Text(NET_WORDS[net], style=verdict_style(net)),
     )
     return (*row, *verdicts)
+
+
+def _scores(graded: Mapping[str, ScoreChange]) -> Table:
+    """Scores that are more than right or wrong."""
+    rows = (
+        (
+            clean(name, 60),
+            f"{score.n:,}",
+            f"{score.low:g} to {score.high:g}",
+            f"{score.before:.3g}→{score.after:.3g}",
+            *(f"{e.value:.3g} ({e.low:.3g} to {e.high:.3g})" for e in (score.lost, score.gained)),
+        )
+        for name, score in graded.items()
+    )
+    names = ("task", "n", "scale", "mean score", "mean fall", "mean rise")
+    table = make_table(names, rows)
+    table.title = "scores as they are, noise included; a rise does not make up for a fall"
+    table.title_justify = "left"
+    return table
 
 
 def _compat(compat: Compat) -> Table:
