@@ -283,15 +283,21 @@ def find_files(path: Path, pattern: str) -> list[Path]:
     if not path.is_dir():
         return [path] if path.is_file() and fnmatch.fnmatchcase(path.name, pattern) else []
     files: list[Path] = []
-    seen: set[str] = set()
+    seen: set[tuple[int, int]] = set()
     for folder, folders, names in os.walk(path, followlinks=True, onerror=_cannot_read):
-        real = os.path.realpath(folder)
+        real = place_on_disk(folder)
         if real in seen:
             folders.clear()
             continue
         seen.add(real)
         files.extend(Path(folder, name) for name in names if fnmatch.fnmatchcase(name, pattern))
     return sorted(file for file in files if file.is_file())
+
+
+def place_on_disk(path: str | Path) -> tuple[int, int]:
+    """What a path leads to: the same for all names and links of one file or folder."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
 
 
 def _cannot_read(error: OSError) -> None:

@@ -6,7 +6,7 @@ So text is read as numbers into a dictionary, measured, and then written out, a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,16 +19,22 @@ from forgetmap.base.limits import LINE_MIB, MIB, check_rows, check_unpacked
 PART_BYTES = 64 * MIB
 """Rows are handed out in parts of about this size at most."""
 _SAFE = 256 * MIB
+_FEW = 10_000
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT96": 12}
 
 
 def parquet_schema(path: Path) -> pa.Schema:
     """Read the schema of a Parquet file; if it is not one, say so in one clear line."""
+    return _look_into(path)[0]
+
+
+def _look_into(path: Path) -> tuple[pa.Schema, pq.FileMetaData]:
+    """The schema and footer of a Parquet file."""
     if path.exists() and not path.is_file():  # a pipe or device would keep us waiting
         raise InputError(f"{path}: is not a plain file")
     try:
         with pq.ParquetFile(path) as file:
-            schema, rows = file.schema_arrow, file.metadata.num_rows
+            schema, footer = file.schema_arrow, file.metadata
     except UnicodeEncodeError as error:
         raise InputError(f"{path}: its name is not UTF-8; rename it") from error
     except PermissionError as error:
@@ -36,8 +42,8 @@ def parquet_schema(path: Path) -> pa.Schema:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = next(iter(str(error).splitlines()), "")
         raise InputError(f"{path}: is not a readable Parquet file ({reason})") from error
-    check_rows(path, rows, path.stat().st_size)
-    return schema
+    check_rows(path, footer.num_rows, path.stat().st_size)
+    return schema, footer
 
 
 def parquet_rows(path: Path) -> int:
@@ -45,15 +51,20 @@ def parquet_rows(path: Path) -> int:
     return int(pq.read_metadata(path).num_rows)
 
 
+Columns = Sequence[str] | Callable[[pa.Schema], Sequence[str]]
+"""Names, or a function that chooses them once the schema is known."""
+
+
 def parquet_parts(
-    path: Path, columns: Sequence[str] | None = None, rows: int = 8192
+    path: Path, columns: Columns | None = None, rows: int = 8192
 ) -> Iterator[pa.RecordBatch]:
     """Stream the rows of a file, in parts that fit into memory whatever it holds.
 
     Columns may name a field of a struct: `doc.query`.
     """
-    schema, packed = parquet_schema(path), path.stat().st_size
-    footer = pq.read_metadata(path)
+    (schema, footer), packed = _look_into(path), path.stat().st_size
+    if callable(columns):
+        columns = columns(schema)
     numbers, texts = _measure(footer, columns)
     check_unpacked(path, numbers, packed)
     per_row = max(1, numbers // max(1, footer.num_rows))
@@ -61,8 +72,9 @@ def parquet_parts(
     if texts and _longest_texts(path, texts) * rows <= PART_BYTES:
         texts = []  # however often a text occurs, a part stays small
     unpacked = 0
-    with pq.ParquetFile(path, read_dictionary=texts) as file:
-        for batch in file.iter_batches(rows, columns=columns):
+    few = footer.num_rows <= _FEW  # for which threads and buffers cost more than they bring
+    with pq.ParquetFile(path, metadata=footer, read_dictionary=texts, pre_buffer=not few) as file:
+        for batch in file.iter_batches(rows, columns=columns, use_threads=not few):
             size = _size(batch)
             unpacked += size
             check_unpacked(path, unpacked, packed)

@@ -8,7 +8,8 @@ touched when text was asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files
 from forgetmap.base.json import read_json
-from forgetmap.base.parquet import parquet_parts, parquet_schema
+from forgetmap.base.parquet import parquet_parts
 from forgetmap.base.values import file_name, optional_text
 from forgetmap.readers.framework import (
     ReadOptions,
@@ -131,20 +132,11 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     left_out: dict[str, None] = {}
     with malformed(file, what="is not a readable Parquet file of lighteval"):
-        schema = parquet_schema(file)
-        details_of: Callable[[pa.RecordBatch, int, bool], Details]
-        if {"doc", "metric", "model_response"} <= set(schema.names):
-            wanted, details_of = _struct_columns(how.text), _struct_details
-        elif {"example", "metrics"} <= set(schema.names):
-            wanted, details_of = _flat_columns(schema, how.text), _flat_details
-        else:
-            raise InputError(
-                f"{file}: has neither the flat nor the struct columns of lighteval's details"
-            )
         done = 0
         how.tally.files.add(file)
-        for part in parquet_parts(file, wanted):
+        for part in parquet_parts(file, partial(_wanted, file, how.text)):
             scored = False
+            details_of = _struct_details if "doc" in part.schema.names else _flat_details
             details = details_of(part, done, how.text)
             columns = _columns(details, how)
             for metric, scores in _item_scores(details.metrics):
@@ -159,6 +151,15 @@ def _batches(
             if not scored:
                 left_out["no metric is a number per item, so all its rows were left out"] = None
     warnings += [f"{run.task}: {text}" for text in left_out]
+
+
+def _wanted(file: Path, text: bool, schema: pa.Schema) -> list[str]:
+    """The columns to read, of either layout."""
+    if {"doc", "metric", "model_response"} <= set(schema.names):
+        return _struct_columns(text)
+    if {"example", "metrics"} <= set(schema.names):
+        return _flat_columns(schema, text)
+    raise InputError(f"{file}: has neither the flat nor the struct columns of lighteval's details")
 
 
 def _flat_columns(schema: pa.Schema, text: bool) -> list[str]:

@@ -6,7 +6,6 @@ module, or any object, with the two functions of `forgetmap.readers.framework.Re
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import find_files, head
+from forgetmap.base.files import find_files, head, place_on_disk
 from forgetmap.base.values import file_name
 from forgetmap.base.words import brief
 from forgetmap.readers.framework import Reader, ReadOptions, Tally
@@ -69,13 +68,13 @@ def read(path: str | Path, how: ReadOptions | None = None) -> Samples:
 def _not_read(folder: Path, reader: Reader, read: set[Path]) -> list[str]:
     """Name and count the files of a folder that were not read; hidden ones aside."""
     companions = getattr(reader, "COMPANIONS", ())
-    known = {os.path.realpath(file) for file in read}
+    known = {place_on_disk(file) for file in read if file.exists()}
     left = [
         file
         for file in find_files(folder, "*")
         if not any(part.startswith(".") for part in file.relative_to(folder).parts)
         and not any(file.match(pattern) for pattern in companions)
-        and os.path.realpath(file) not in known
+        and place_on_disk(file) not in known
     ]
     if not left:
         return []
