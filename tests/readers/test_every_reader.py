@@ -99,6 +99,10 @@ DEEP_PLACES = [  # the log, a file of it, and a value that its reader uses
     ("bfcl", "*/*_irrelevance_result.json", (0, "result")),
     ("verifiers", "*/results.jsonl", (1, "prompt", 1, "content")),
     ("nemo", "*/results.jsonl", (0, "model_response")),
+    ("ifeval", "*_strict.jsonl", (1, "prompt")),
+    ("humaneval", "*", (1, "completion")),
+    ("swebench", "*", ("resolved_ids", 0)),
+    ("swebench_tree", "*11001/report.json", ("django__django-11001", "resolved")),
     ("table_jsonl", "*", (0, "choices")),
 ]
 
@@ -161,6 +165,7 @@ CONTENT = [  # the log, the file, and where the content of its first item stands
     ("openai_evals", "*/capitals.jsonl", (3, "data", "expected")),
     ("verifiers", "*/results.jsonl", (0, "prompt", 1, "content")),
     ("verifiers", "*/results.jsonl", (0, "answer")),
+    ("ifeval", "*_strict.jsonl", (0, "prompt")),
     *((f"table_{kind}", "*", (0, name)) for kind in ("csv", "jsonl", "parquet")
       for name in ("question", "choices", "target")),
 ]  # fmt: skip
@@ -204,6 +209,10 @@ TRANSITIONS = {
     "bfcl": (6, {"n11": 1, "n10": 3, "n01": 2, "n00": 0}),
     "verifiers": (5, {"n11": 2, "n10": 2, "n01": 1, "n00": 0}),
     "nemo": (5, {"n11": 2.5, "n10": 1, "n01": 1, "n00": 0.5}),
+    "ifeval": (5, {"n11": 2, "n10": 2, "n01": 1, "n00": 0}),
+    "humaneval": (4, {"n11": 1.5, "n10": 1, "n01": 1, "n00": 0.5}),
+    "swebench": (5, {"n11": 1, "n10": 2, "n01": 1, "n00": 1}),
+    "swebench_tree": (3, {"n11": 1, "n10": 1, "n01": 1, "n00": 0}),
 }
 """Counted by hand from the files."""
 

@@ -183,6 +183,21 @@ def note_count(what: str, told: Any, found: int, warnings: list[str]) -> None:
     warnings.append(f"{what}: the harness counted {shown!r:.30} answers, {found} are here")
 
 
+def note_mean(what: str, told: Any, found: float, warnings: list[str]) -> None:
+    """Warn where the harness tells another mean than its answers give.
+
+    Example:
+        >>> warnings = []
+        >>> note_mean("sums: acc", 0.5, 0.5004, warnings)  # rounded
+        >>> note_mean("sums: acc", 0.5, 0.4, warnings)
+        >>> warnings
+        ['sums: acc: the harness says 0.5 on average, its answers give 0.4']
+    """
+    if not isinstance(told, int | float) or isinstance(told, bool) or abs(told - found) <= 0.001:
+        return
+    warnings.append(f"{what}: the harness says {told:.4g} on average, its answers give {found:.4g}")
+
+
 def asked(prompt: Any) -> Any:
     """What a prompt asks: a text as it is, turns without the system prompt.
 

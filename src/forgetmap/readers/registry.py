@@ -158,7 +158,9 @@ def _readers(path: Path, problems: list[str]) -> Iterator[Reader]:
 
 _HARNESSES = (
     *("lm_eval", "lighteval", "inspect", "helm", "opencompass", "every_eval_ever", "promptfoo"),
-    *("evalplus", "openai_evals", "bfcl", "verifiers", "nemo", "captrack", "table"),
+    *("evalplus", "openai_evals", "bfcl", "verifiers", "nemo"),
+    *("ifeval", "humaneval", "swebench"),
+    *("captrack", "table"),
 )
 """In the order they are asked; the last takes any table."""
 

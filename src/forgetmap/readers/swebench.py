@@ -1,0 +1,89 @@
+"""SWE-bench: the summary `<model>.<run>.json`, or the tree of `<instance>/report.json`.
+
+The issues are not in these files, so items are known by their instance id. An instance without a
+verdict (its patch did not apply, or the run broke) has no score; SWE-bench counts it as not
+resolved. Checked against SWE-bench 2.0 to 4.1, `swebench/harness/reporting.py` and `grading.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from forgetmap.base.values import file_name
+from forgetmap.readers.framework import ReadOptions, as_object, json_object, note_count
+from forgetmap.readers.records import Answer, Format, Log, Records, begins
+
+COMPANIONS = ("report.json", "*.log", "*.diff", "*.sh", "test_output.txt", "*.jsonl")
+"""Reports of single instances where there is a summary; logs, patches and predictions."""
+_LISTS = ("resolved", "unresolved", "empty_patch", "error")
+_IS_SUMMARY = begins(rb'\{\s*"total_instances".*"(submitted|completed)_instances"')
+_IS_REPORT = begins(rb'\{\s*"[^"]+"\s*:\s*\{\s*"patch_is_None"')
+
+
+def _choose(files: list[Path]) -> list[Path]:
+    """The summaries, which also tell of instances without a report; else the reports."""
+    return [file for file in files if _IS_SUMMARY(file)] or files
+
+
+def _describe(file: Path, _how: ReadOptions, _warnings: list[str]) -> Log:
+    """`<model>.<run>.json`; or `<run>/<model>/<instance>/report.json`."""
+    name = file_name(file).removesuffix(".json")
+    if name == "report":
+        return Log(file_name(file.parent.parent), "swe-bench")
+    return Log(name.rpartition(".")[0] or name, "swe-bench")
+
+
+def _records(file: Path, how: ReadOptions, warnings: list[str]) -> Records:
+    found = json_object(file, how, "not a SWE-bench report")
+    if "total_instances" not in found:
+        for instance, report in found.items():
+            yield f" {instance:.80}", {"instance": instance, **as_object(report)}
+        return
+    seen: set[str] = set()
+    for name in _LISTS:
+        listed = found.get(f"{name}_ids")
+        if not isinstance(listed, list):
+            raise ValueError(f"{name}_ids is not a list")
+        note_count(
+            f"{file_name(file)}: {name}", found.get(f"{name}_instances"), len(listed), warnings
+        )
+        for instance in listed:
+            shown = repr(instance)
+            if shown in seen:
+                raise ValueError(f"{shown:.60} stands twice")
+            seen.add(shown)
+            yield f" {shown:.80}", {"instance": instance, "verdict": name}
+    if missing := found.get("incomplete_ids"):
+        warnings.append(f"{file_name(file)}: {len(missing)} instances have no prediction, no rows")
+
+
+def _answers(record: dict[str, Any], log: Log) -> Iterator[Answer]:
+    verdict = record.get("verdict")
+    if verdict is None:
+        if type(record["resolved"]) is not bool:
+            raise ValueError(f"resolved is {record['resolved']!r:.40}")
+        verdict = "resolved" if record["resolved"] else "unresolved"
+        verdict = "empty_patch" if record.get("patch_is_None") else verdict
+    log.doubts["no verdict, so no score; SWE-bench counts it as not resolved"] += verdict == "error"
+    statuses = {"error": "error", "empty_patch": "no_answer"}
+    yield Answer(
+        record["instance"],
+        {"resolved": verdict == "resolved"},
+        status=statuses.get(verdict),
+        answer=verdict,
+    )
+
+
+_FORMAT = Format(
+    harness="swe-bench",
+    what="a SWE-bench report",
+    pattern="*.json",
+    fits=lambda file: _IS_REPORT(file) if file.name == "report.json" else _IS_SUMMARY(file),
+    records=_records,
+    answers=_answers,
+    describe=_describe,
+    choose=_choose,
+)
+sniff, read = _FORMAT.sniff, _FORMAT.read
