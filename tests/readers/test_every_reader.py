@@ -103,6 +103,9 @@ DEEP_PLACES = [  # the log, a file of it, and a value that its reader uses
     ("humaneval", "*", (1, "completion")),
     ("swebench", "*", ("resolved_ids", 0)),
     ("swebench_tree", "*11001/report.json", ("django__django-11001", "resolved")),
+    ("livecodebench", "*", (0, "question_content")),
+    ("tau_bench", "*", (0, "info", "task", "actions")),
+    ("bigcodebench", "*_eval_results.json", ("eval", "BigCodeBench/0", 0, "solution")),
     ("table_jsonl", "*", (0, "choices")),
 ]
 
@@ -166,6 +169,8 @@ CONTENT = [  # the log, the file, and where the content of its first item stands
     ("verifiers", "*/results.jsonl", (0, "prompt", 1, "content")),
     ("verifiers", "*/results.jsonl", (0, "answer")),
     ("ifeval", "*_strict.jsonl", (0, "prompt")),
+    *(("livecodebench", "*", (0, name)) for name in ("question_content", "starter_code")),
+    *(("tau_bench", "*", (0, "info", "task", name)) for name in ("instruction", "actions")),
     *((f"table_{kind}", "*", (0, name)) for kind in ("csv", "jsonl", "parquet")
       for name in ("question", "choices", "target")),
 ]  # fmt: skip
@@ -213,6 +218,9 @@ TRANSITIONS = {
     "humaneval": (4, {"n11": 1.5, "n10": 1, "n01": 1, "n00": 0.5}),
     "swebench": (5, {"n11": 1, "n10": 2, "n01": 1, "n00": 1}),
     "swebench_tree": (3, {"n11": 1, "n10": 1, "n01": 1, "n00": 0}),
+    "livecodebench": (4, {"n11": 1.5, "n10": 1, "n01": 1, "n00": 0.5}),
+    "tau_bench": (5, {"n11": 2.5, "n10": 1, "n01": 0.5, "n00": 1}),
+    "bigcodebench": (4, {"n11": 1.5, "n10": 1, "n01": 1, "n00": 0.5}),
 }
 """Counted by hand from the files."""
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 import forgetmap
-from forgetmap.readers import humaneval, ifeval, swebench
+from forgetmap.readers import (
+    bigcodebench,
+    evalplus,
+    humaneval,
+    ifeval,
+    livecodebench,
+    swebench,
+    tau_bench,
+)
 from golden import LOGS, rows, write_files
 from malformed import edit
 from places import DATA
@@ -95,3 +103,68 @@ def test_swebench_reports_beside_a_summary_are_not_read_again(tmp_path):
     samples = forgetmap.read(log)
     assert len(samples) == samples.meta.records == 6
     assert "not read" not in told(log)
+
+
+# --- LiveCodeBench --------------------------------------------------------------------------------
+
+
+def test_livecodebench_samples_are_repeats_never_the_worst_of_them():
+    found = rows(livecodebench, DATA / "livecodebench/before", item_ref="abc302_a", text=True)
+    assert [(row["repeat"], row["score"]) for row in found] == [(0, 1), (1, 0)]
+    assert [row["answer"] for row in found] == [None, "Wrong Answer"]
+    samples = forgetmap.read(DATA / "livecodebench/before")
+    assert samples.models == ["tiny-before"]
+    assert samples.settings["generation"] == {"codegeneration": {"temperature": 0.2}}
+
+
+def test_livecodebench_says_where_pass_at_1_is_another(tmp_path):
+    log = edited("livecodebench", "*", (0, "pass@1"), lambda _: 0.5, tmp_path)
+    assert "pass@1 is not the share of graded_list (1 records)" in told(log)
+
+
+def test_livecodebench_problems_without_samples_are_counted(tmp_path):
+    log = edited("livecodebench", "*", (0, "graded_list"), lambda _: [], tmp_path)
+    assert "1 records hold no answer and were left out" in told(log)
+    assert forgetmap.read(log).meta.left_out == 1
+
+
+# --- tau-bench ------------------------------------------------------------------------------------
+
+
+def test_tau_bench_trials_that_broke_have_no_score_but_keep_their_item():
+    found = rows(tau_bench, DATA / "tau_bench/before", item_ref="3", text=True)
+    assert [(row["repeat"], row["score"], row["status"]) for row in found] == [
+        (0, 1, "ok"),
+        (1, None, "error"),
+    ]
+    assert len({row["item"] for row in found}) == 1
+    assert found[1]["answer"] == "the server did not answer"
+
+
+def test_tau_bench_settings_come_from_the_name():
+    samples = forgetmap.read(DATA / "tau_bench/before")
+    assert samples.models == ["tiny-before"]
+    assert samples.settings == {
+        "agent": {"tau-bench": "tool-calling"},
+        "generation": {"tau-bench": {"temperature": "0.0"}},
+        "user": {"tau-bench": "tiny-user-llm"},
+    }
+
+
+# --- BigCodeBench ---------------------------------------------------------------------------------
+
+
+def test_bigcodebench_is_not_taken_for_evalplus():
+    assert not evalplus.sniff(DATA / "bigcodebench")
+    assert not bigcodebench.sniff(DATA / "evalplus")
+    found = rows(bigcodebench, DATA / "bigcodebench/before", item_ref="BigCodeBench/2", text=True)
+    assert [(row["score"], row["answer"]) for row in found] == [(0, "timeout"), (0, "fail")]
+    assert {(row["model"], row["task"]) for row in found} == {
+        ("tiny-before", "bigcodebench-complete")
+    }
+
+
+def test_bigcodebench_is_held_against_its_pass_at_k(tmp_path):
+    assert not told(LOGS["bigcodebench"].write("before", tmp_path / "good"))
+    log = edited("bigcodebench", "*_at_k.json", ("pass@1",), lambda _: 0.9, tmp_path / "changed")
+    assert "pass@1: the harness says 0.9 on average, its answers give 0.625" in told(log)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from forgetmap.readers import (
     bfcl,
+    bigcodebench,
     captrack,
     evalplus,
     evaluation,
@@ -22,6 +23,7 @@ from forgetmap.readers import (
     ifeval,
     inspect,
     lighteval,
+    livecodebench,
     lm_eval,
     nemo,
     openai_evals,
@@ -30,6 +32,7 @@ from forgetmap.readers import (
     promptfoo,
     swebench,
     table,
+    tau_bench,
     verifiers,
 )
 from forgetmap.readers.framework import ReadOptions
@@ -178,6 +181,9 @@ LOGS = {
         Golden("humaneval", humaneval, _stored("humaneval/{side}.jsonl_results.jsonl")),
         Golden("swebench", swebench, _stored("swebench/{side}")),
         Golden("swebench_tree", swebench, _stored("swebench/tree/{side}")),
+        Golden("livecodebench", livecodebench, _stored("livecodebench/{side}"), QUESTION),
+        Golden("tau_bench", tau_bench, _stored("tau_bench/{side}"), QUESTION),
+        Golden("bigcodebench", bigcodebench, _stored("bigcodebench/{side}")),
         Golden("table_csv", table, _table("csv"), QUESTION),
         Golden("table_jsonl", table, _table("jsonl"), QUESTION),
         Golden("table_parquet", table, _table("parquet"), QUESTION),

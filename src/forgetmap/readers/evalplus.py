@@ -6,6 +6,7 @@ file: items are known by their task id, and `hash` tells which test set they wer
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,8 @@ from forgetmap.readers.framework import (
 from forgetmap.samples.table import Meta, Samples
 
 _SUFFIX = "eval_results.json"
+_HEAD = re.compile(rb'\{(?=.*"(?:hash|date)").*"eval"\s*:\s*\{(?!\s*"BigCodeBench/)', re.DOTALL)
+"""BigCodeBench writes files of this name and with these keys too."""
 _STATUSES = {
     **dict.fromkeys(("pass", "success"), 1.0),
     **dict.fromkeys(("fail", "failed", "timeout", "timed out"), 0.0),
@@ -32,18 +35,20 @@ _STATUSES = {
 
 
 def sniff(path: Path) -> bool:
-    """Go by the file's name and the first keys in it."""
-    heads = map(head, find_files(path, f"*{_SUFFIX}"))
-    return any(b'"eval"' in text and (b'"hash"' in text or b'"date"' in text) for text in heads)
+    """Look for result files by their name and the first keys in them."""
+    return bool(_files(path))
+
+
+def _files(path: Path) -> list[Path]:
+    return [file for file in find_files(path, f"*{_SUFFIX}") if _HEAD.match(head(file))]
 
 
 def read(path: Path, how: ReadOptions) -> Samples:
     """Read all result files under the path."""
     meta = Meta(harness="evalplus")
     repeats: Counter[tuple[str, str]] = Counter()
-    files = find_files(path, f"*{_SUFFIX}")
     return Samples.from_rows(
-        (row for file in files for row in _rows(file, repeats, how, meta)), meta
+        (row for file in _files(path) for row in _rows(file, repeats, how, meta)), meta
     )
 
 

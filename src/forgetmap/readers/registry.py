@@ -160,6 +160,7 @@ _HARNESSES = (
     *("lm_eval", "lighteval", "inspect", "helm", "opencompass", "every_eval_ever", "promptfoo"),
     *("evalplus", "openai_evals", "bfcl", "verifiers", "nemo"),
     *("ifeval", "humaneval", "swebench"),
+    *("livecodebench", "tau_bench", "bigcodebench"),
     *("captrack", "table"),
 )
 """In the order they are asked; the last takes any table."""
