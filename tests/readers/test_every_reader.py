@@ -106,6 +106,9 @@ DEEP_PLACES = [  # the log, a file of it, and a value that its reader uses
     ("livecodebench", "*", (0, "question_content")),
     ("tau_bench", "*", (0, "info", "task", "actions")),
     ("bigcodebench", "*_eval_results.json", ("eval", "BigCodeBench/0", 0, "solution")),
+    ("nemo_skills", "*rs0.jsonl", (1, "expected_answer")),
+    ("math_harness", "*.jsonl", (1, "gt")),
+    ("alpaca_eval", "*.json", (0, "instruction")),
     ("table_jsonl", "*", (0, "choices")),
 ]
 
@@ -171,6 +174,9 @@ CONTENT = [  # the log, the file, and where the content of its first item stands
     ("ifeval", "*_strict.jsonl", (0, "prompt")),
     *(("livecodebench", "*", (0, name)) for name in ("question_content", "starter_code")),
     *(("tau_bench", "*", (0, "info", "task", name)) for name in ("instruction", "actions")),
+    *(("nemo_skills", "*rs0.jsonl", (0, name)) for name in ("problem", "expected_answer")),
+    *(("math_harness", "*.jsonl", (0, name)) for name in ("question", "gt")),
+    *(("alpaca_eval", "*.json", (0, name)) for name in ("instruction", "dataset")),
     *((f"table_{kind}", "*", (0, name)) for kind in ("csv", "jsonl", "parquet")
       for name in ("question", "choices", "target")),
 ]  # fmt: skip
@@ -202,6 +208,7 @@ def _items(path):
 
 CHOSEN = {
     "evalplus": "plus",
+    "nemo_skills": "symbolic_correct",
     "inspect_eval": {"fm_words": "includes", "fm_instructions": "checks/has_word"},
     "inspect_json": "checks/has_word",
 }
@@ -221,6 +228,9 @@ TRANSITIONS = {
     "livecodebench": (4, {"n11": 1.5, "n10": 1, "n01": 1, "n00": 0.5}),
     "tau_bench": (5, {"n11": 2.5, "n10": 1, "n01": 0.5, "n00": 1}),
     "bigcodebench": (4, {"n11": 1.5, "n10": 1, "n01": 1, "n00": 0.5}),
+    "nemo_skills": (5, {"n11": 2.5, "n10": 1.5, "n01": 1, "n00": 0}),
+    "math_harness": (5, {"n11": 2, "n10": 1, "n01": 1.5, "n00": 0.5}),
+    "alpaca_eval": (5, {"n11": 2, "n10": 1, "n01": 1, "n00": 1}),
 }
 """Counted by hand from the files."""
 

@@ -6,11 +6,14 @@ import pytest
 
 import forgetmap
 from forgetmap.readers import (
+    alpaca_eval,
     bigcodebench,
     evalplus,
     humaneval,
     ifeval,
     livecodebench,
+    math_harness,
+    nemo_skills,
     swebench,
     tau_bench,
 )
@@ -168,3 +171,98 @@ def test_bigcodebench_is_held_against_its_pass_at_k(tmp_path):
     assert not told(LOGS["bigcodebench"].write("before", tmp_path / "good"))
     log = edited("bigcodebench", "*_at_k.json", ("pass@1",), lambda _: 0.9, tmp_path / "changed")
     assert "pass@1: the harness says 0.9 on average, its answers give 0.625" in told(log)
+
+
+# --- NeMo-Skills ----------------------------------------------------------------------------------
+
+
+def test_nemo_skills_seeds_are_repeats_and_a_missing_answer_is_told():
+    log = DATA / "nemo_skills/before"
+    found = rows(nemo_skills, log, metric="symbolic_correct", task="sums", model="tiny-before")
+    assert sorted((row["repeat"], row["score"]) for row in found) == [
+        *[(0, 0), (0, 1), (0, 1), (0, 1), (0, 1)],
+        *[(1, 0), (1, 1), (1, 1), (1, 1), (1, 1)],
+    ]
+    (unanswered,) = (row for row in found if row["status"] == "no_answer")
+    assert (unanswered["repeat"], unanswered["score"]) == (0, 0)
+
+
+def test_nemo_skills_judgements_without_a_verdict_have_no_score():
+    found = rows(nemo_skills, DATA / "nemo_skills/before", metric="judge_correct")
+    assert [row["status"] for row in found].count("unscored") == 1
+    assert sum(row["score"] or 0 for row in found) == 7
+
+
+def test_nemo_skills_is_held_against_its_metrics(tmp_path):
+    place = ("sums", "pass@1[avg-of-2]", "num_entries")
+    log = edited("nemo_skills", "*metrics.json", place, lambda _: 6, tmp_path)
+    assert "output-rs0.jsonl: the harness counted 6 answers, 5 are here" in told(log)
+
+
+# --- math-evaluation-harness ----------------------------------------------------------------------
+
+
+def test_math_harness_answers_are_repeats():
+    found = rows(math_harness, DATA / "math_harness/before", item_ref="3", text=True)
+    assert [(row["repeat"], row["score"], row["status"], row["answer"]) for row in found] == [
+        (0, 1, "ok", "6"),
+        (1, 0, "no_answer", ""),
+    ]
+    assert not told(DATA / "math_harness/before")
+    samples = forgetmap.read(DATA / "math_harness/before")
+    assert samples.settings["template"] == {"sums": "cot"}
+
+
+def test_math_harness_is_held_against_its_metrics(tmp_path):
+    log = edited("math_harness", "*_metrics.json", ("num_scores",), lambda _: 12, tmp_path)
+    assert "the harness counted 12 answers, 10 are here" in told(log)
+
+
+def test_math_harness_accuracy_is_held_against_single_answers(tmp_path):
+    files = dict(LOGS["math_harness"].load("before"))
+    for field in ("pred", "score", "code"):
+        for line in range(5):
+            edit(files, "*.jsonl", (line, field), lambda values, _chance: values[:1])
+    edit(files, "*_metrics.json", ("num_scores",), lambda _value, _chance: 5)
+    assert not told(write_files(files, tmp_path / "good"))
+    edit(files, "*_metrics.json", ("acc",), lambda _value, _chance: 60.0)
+    log = write_files(files, tmp_path / "other")
+    assert "acc: the harness says 0.6 on average, its answers give 0.8" in told(log)
+
+
+def test_runs_with_other_settings_are_not_repeats(tmp_path):
+    log = LOGS["math_harness"].write("before", tmp_path)
+    (file,) = log.rglob("*.jsonl")
+    file.with_name("test_pal_-1_seed0_t0.6_s0_e-1.jsonl").write_bytes(file.read_bytes())
+    with pytest.raises(
+        forgetmap.InputError, match="sums was run with other settings than in test_"
+    ):
+        forgetmap.read(log)
+
+
+# --- AlpacaEval -----------------------------------------------------------------------------------
+
+
+def test_alpaca_eval_preferences_become_scores_and_draws_are_halves():
+    before, after = (
+        rows(alpaca_eval, DATA / f"alpaca_eval/{side}") for side in ("before", "after")
+    )
+    assert scores(before) == pytest.approx([1, 0.8, 0.2, 0.5, 0.1, None])
+    assert scores(after) == pytest.approx([1, 0.3, 0.9, 0.5, 0, 1])
+    assert before[-1]["status"] == "unscored"
+    samples = forgetmap.read(DATA / "alpaca_eval/before")
+    assert samples.models == ["tiny-before"]
+    assert samples.settings["baseline"] == {"alpaca_eval": "tiny-baseline"}
+    assert not samples.meta.warnings
+
+
+def test_alpaca_eval_is_held_against_its_leaderboard(tmp_path):
+    log = edited("alpaca_eval", "*.json", (0, "preference"), lambda _: 1.0, tmp_path)
+    assert "preference: the harness says 0.52 on average, its answers give 0.32" in told(log)
+
+
+@pytest.mark.parametrize("preference", [0.5, 3, -1])
+def test_alpaca_eval_refuses_what_is_no_preference(preference, tmp_path):
+    log = edited("alpaca_eval", "*.json", (1, "preference"), lambda _: preference, tmp_path)
+    with pytest.raises(forgetmap.InputError, match=r"annotations\.json\[1\]: not an AlpacaEval"):
+        forgetmap.read(log)

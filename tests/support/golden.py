@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from forgetmap.readers import (
+    alpaca_eval,
     bfcl,
     bigcodebench,
     captrack,
@@ -25,7 +26,9 @@ from forgetmap.readers import (
     lighteval,
     livecodebench,
     lm_eval,
+    math_harness,
     nemo,
+    nemo_skills,
     openai_evals,
     opencompass,
     parquet,
@@ -184,6 +187,9 @@ LOGS = {
         Golden("livecodebench", livecodebench, _stored("livecodebench/{side}"), QUESTION),
         Golden("tau_bench", tau_bench, _stored("tau_bench/{side}"), QUESTION),
         Golden("bigcodebench", bigcodebench, _stored("bigcodebench/{side}")),
+        Golden("nemo_skills", nemo_skills, _stored("nemo_skills/{side}"), QUESTION),
+        Golden("math_harness", math_harness, _stored("math_harness/{side}"), QUESTION),
+        Golden("alpaca_eval", alpaca_eval, _stored("alpaca_eval/{side}"), QUESTION),
         Golden("table_csv", table, _table("csv"), QUESTION),
         Golden("table_jsonl", table, _table("jsonl"), QUESTION),
         Golden("table_parquet", table, _table("parquet"), QUESTION),

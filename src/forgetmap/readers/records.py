@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files, head
 from forgetmap.base.json import first_record, read_json
 from forgetmap.base.values import file_name, number, optional_text, storable
@@ -62,7 +63,9 @@ class Log:
     count: Any = None
     """How many answers the harness counted."""
     means: Mapping[str, Any] = field(default_factory=dict)
-    """The mean of a metric, as the harness says it; an answer without a score counts as 0."""
+    """The mean of a metric, as the harness says it."""
+    over: int | None = None
+    """How many answers these means are over; all of them, where the harness counts errors as 0."""
     extra: Any = None
     """Whatever the format needs to read the records."""
     unread: set[str] = field(default_factory=set)
@@ -95,24 +98,29 @@ class Format:
         """Read all files under the path."""
         meta = Meta(harness=self.harness)
         repeats: Counter[tuple[Any, ...]] = Counter()
-        files = self.choose(self._files(path))
-        rows = (row for file in files for row in self._rows(file, path, repeats, how, meta))
+        logs = [(self._describe(file, how, meta), file) for file in self.choose(self._files(path))]
+        _refuse_other_settings(logs)
+        rows = (row for log in logs for row in self._rows(*log, path, repeats, how, meta))
         return Samples.from_rows(rows, meta)
 
     def _files(self, path: Path) -> list[Path]:
         return [file for file in find_files(path, self.pattern) if self.fits(file)]
 
+    def _describe(self, file: Path, how: ReadOptions, meta: Meta) -> Log:
+        with malformed(file, what=f"not {self.what}"):
+            log = self.describe(file, how, meta.warnings)
+        note_settings(meta, log.model, log.settings, log.task)
+        return log
+
     def _rows(
         self,
+        log: Log,
         file: Path,
         root: Path,
         repeats: Counter[tuple[Any, ...]],
         how: ReadOptions,
         meta: Meta,
     ) -> Iterator[dict[str, Any]]:
-        with malformed(file, what=f"not {self.what}"):
-            log = self.describe(file, how, meta.warnings)
-        note_settings(meta, log.model, log.settings, log.task)
         run = storable(str(file.relative_to(root) if root.is_dir() else file.name))
         sums: defaultdict[str, float] = defaultdict(float)
         items: dict[str, int] = {}  # an answer that failed may lack its question
@@ -142,6 +150,18 @@ class Format:
     def _records(self, file: Path, how: ReadOptions, warnings: list[str]) -> Records:
         with malformed(file, what=f"not {self.what}"):
             yield from self.records(file, how, warnings)
+
+
+def _refuse_other_settings(logs: list[tuple[Log, Path]]) -> None:
+    """Runs of one task are repeats, but not if they differ in more than chance."""
+    known: dict[tuple[str, str], tuple[Mapping[str, Any], Path]] = {}
+    for log, file in logs:
+        settings, other = known.setdefault((log.model, log.task), (log.settings, file))
+        if settings != log.settings:
+            raise InputError(
+                f"{file}: {log.task} was run with other settings than in {file_name(other)}; "
+                "pass one of the two files, or keep them in different folders"
+            )
 
 
 def _columns(answer: Answer, items: dict[str, int], how: ReadOptions) -> dict[str, Any]:
@@ -189,7 +209,7 @@ def _note(
     note_count(name, log.count, found, warnings)
     for metric, mean in log.means.items():
         if metric in sums:
-            note_mean(f"{name}: {metric}", mean, sums[metric] / found, warnings)
+            note_mean(f"{name}: {metric}", mean, sums[metric] / (log.over or found), warnings)
 
 
 # --- where the records are ------------------------------------------------------------------------

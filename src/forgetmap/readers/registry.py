@@ -161,6 +161,7 @@ _HARNESSES = (
     *("evalplus", "openai_evals", "bfcl", "verifiers", "nemo"),
     *("ifeval", "humaneval", "swebench"),
     *("livecodebench", "tau_bench", "bigcodebench"),
+    *("nemo_skills", "math_harness", "alpaca_eval"),
     *("captrack", "table"),
 )
 """In the order they are asked; the last takes any table."""
