@@ -109,6 +109,12 @@ DEEP_PLACES = [  # the log, a file of it, and a value that its reader uses
     ("nemo_skills", "*rs0.jsonl", (1, "expected_answer")),
     ("math_harness", "*.jsonl", (1, "gt")),
     ("alpaca_eval", "*.json", (0, "instruction")),
+    ("lmms_eval", "*_tiny_signs.jsonl", (1, "target")),
+    ("olmes", "*_mc-predictions.jsonl", (1, "label")),
+    ("evalscope", "*.jsonl", (1, "target")),
+    ("evalscope_old", "*.jsonl", (1, "raw_input", "question")),
+    ("terminal_bench", "*results.json", ("results", 0, "instruction")),
+    ("verl", "*", (1, "gts")),
     ("table_jsonl", "*", (0, "choices")),
 ]
 
@@ -177,6 +183,12 @@ CONTENT = [  # the log, the file, and where the content of its first item stands
     *(("nemo_skills", "*rs0.jsonl", (0, name)) for name in ("problem", "expected_answer")),
     *(("math_harness", "*.jsonl", (0, name)) for name in ("question", "gt")),
     *(("alpaca_eval", "*.json", (0, name)) for name in ("instruction", "dataset")),
+    ("lmms_eval", "*_tiny_signs.jsonl", (0, "target")),
+    *(("olmes", "*_gen-requests.jsonl", (0, "doc", name)) for name in ("query", "answer")),
+    *(("evalscope", "*.jsonl", place) for place in ((0, "messages", 0, "content"), (0, "target"))),
+    ("evalscope_old", "*.jsonl", (0, "raw_input", "question")),
+    ("terminal_bench", "*results.json", ("results", 0, "instruction")),
+    *(("verl", "*", (0, name)) for name in ("input", "gts")),
     *((f"table_{kind}", "*", (0, name)) for kind in ("csv", "jsonl", "parquet")
       for name in ("question", "choices", "target")),
 ]  # fmt: skip
@@ -209,6 +221,7 @@ def _items(path):
 CHOSEN = {
     "evalplus": "plus",
     "nemo_skills": "symbolic_correct",
+    "lmms_eval": {"tiny_pope": "pope_accuracy"},
     "inspect_eval": {"fm_words": "includes", "fm_instructions": "checks/has_word"},
     "inspect_json": "checks/has_word",
 }
@@ -231,6 +244,12 @@ TRANSITIONS = {
     "nemo_skills": (5, {"n11": 2.5, "n10": 1.5, "n01": 1, "n00": 0}),
     "math_harness": (5, {"n11": 2, "n10": 1, "n01": 1.5, "n00": 0.5}),
     "alpaca_eval": (5, {"n11": 2, "n10": 1, "n01": 1, "n00": 1}),
+    "lmms_eval": (7, {"n11": 2, "n10": 3, "n01": 2, "n00": 0}),
+    "olmes": (7, {"n11": 3, "n10": 2, "n01": 2, "n00": 0}),
+    "evalscope": (4, {"n11": 1.5, "n10": 1, "n01": 1, "n00": 0.5}),
+    "evalscope_old": (4, {"n11": 1.5, "n10": 1, "n01": 1, "n00": 0.5}),
+    "terminal_bench": (4, {"n11": 1, "n10": 1.5, "n01": 0.5, "n00": 1}),
+    "verl": (4, {"n11": 1.5, "n10": 1, "n01": 1, "n00": 0.5}),
 }
 """Counted by hand from the files."""
 

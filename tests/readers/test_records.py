@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import forgetmap
@@ -9,13 +11,19 @@ from forgetmap.readers import (
     alpaca_eval,
     bigcodebench,
     evalplus,
+    evalscope,
     humaneval,
     ifeval,
     livecodebench,
+    lm_eval,
+    lmms_eval,
     math_harness,
     nemo_skills,
+    olmes,
     swebench,
     tau_bench,
+    terminal_bench,
+    verl,
 )
 from golden import LOGS, rows, write_files
 from malformed import edit
@@ -106,6 +114,16 @@ def test_swebench_reports_beside_a_summary_are_not_read_again(tmp_path):
     samples = forgetmap.read(log)
     assert len(samples) == samples.meta.records == 6
     assert "not read" not in told(log)
+
+
+def test_swebench_failures_of_the_infrastructure_have_no_score(tmp_path):
+    files = dict(LOGS["swebench"].load("before"))
+    edit(files, "*", ("unresolved_ids",), lambda ids, _chance: [*ids, "astropy__astropy-1"])
+    (name,) = files
+    summary = json.loads(files[name]) | {"infra_failure_ids": ["astropy__astropy-1"]}
+    log = write_files({name: json.dumps(summary).encode()}, tmp_path)
+    (row,) = rows(swebench, log, text=True, item_ref="astropy__astropy-1")
+    assert (row["score"], row["status"], row["answer"]) == (None, "error", "infra_failure")
 
 
 # --- LiveCodeBench --------------------------------------------------------------------------------
@@ -266,3 +284,144 @@ def test_alpaca_eval_refuses_what_is_no_preference(preference, tmp_path):
     log = edited("alpaca_eval", "*.json", (1, "preference"), lambda _: preference, tmp_path)
     with pytest.raises(forgetmap.InputError, match=r"annotations\.json\[1\]: not an AlpacaEval"):
         forgetmap.read(log)
+
+
+# --- lmms-eval ------------------------------------------------------------------------------------
+
+
+def test_lmms_eval_items_with_the_same_question_and_hash_stay_apart():
+    found = rows(lmms_eval, DATA / "lmms_eval/before", metric="pope_accuracy", text=True)
+    assert scores(found) == [1, 1, 1, 0]
+    assert found[0]["prompt"] == found[2]["prompt"]
+    assert len({row["item"] for row in found}) == 4
+
+
+def test_lmms_eval_is_not_taken_for_lm_eval():
+    for file in (DATA / "lmms_eval/before").rglob("*.jsonl"):
+        assert lmms_eval.sniff(file)
+        assert not lm_eval.sniff(file)
+    samples = forgetmap.read(DATA / "lmms_eval/before")
+    assert samples.models == ["tiny/before"]
+    assert samples.settings["few-shot examples"] == {"tiny_pope": 0, "tiny_signs": 0}
+    assert not samples.meta.warnings
+
+
+def test_lmms_eval_values_that_are_not_scores_are_told_and_counted(tmp_path):
+    log = edited(
+        "lmms_eval", "*signs.jsonl", (0, "exact_match"), lambda _: {"answer": "A"}, tmp_path
+    )
+    assert "tiny_signs: exact_match not read: no score of single items" in told(log)
+    assert forgetmap.read(log).meta.left_out == 1
+
+
+def test_lmms_eval_filters_are_not_repeats(tmp_path):
+    log = LOGS["lmms_eval"].write("before", tmp_path)
+    (file,) = log.rglob("*signs.jsonl")
+    file.write_text(2 * file.read_text())
+    found = rows(lmms_eval, log, task="tiny_signs")
+    assert {(row["metric"], row["repeat"]) for row in found} == {
+        ("exact_match", 0),
+        ("exact_match,filter 2", 0),
+    }
+    assert "the harness counted 3 answers, 6 are here" in told(log)
+
+
+# --- OLMES ----------------------------------------------------------------------------------------
+
+
+def test_olmes_gives_the_metric_that_counts_and_the_number_of_options():
+    found = rows(olmes, DATA / "olmes/before", metric="primary_score")
+    assert [(row["task"], row["score"], row["k"]) for row in found] == [
+        *[("tiny_mc", 1, 3), ("tiny_mc", 1, 3), ("tiny_mc", 0, 3), ("tiny_mc", 1, 3)],
+        *[("tiny_gen", 1, None), ("tiny_gen", 1, None), ("tiny_gen", 0, None)],
+    ]
+    metrics = {row["metric"] for row in rows(olmes, DATA / "olmes/before", task="tiny_mc")}
+    assert metrics == {"primary_score", "acc_raw", "acc_per_token", "acc_per_char"}
+
+
+def test_olmes_without_requests_pairs_by_the_native_id(tmp_path):
+    log = LOGS["olmes"].write("before", tmp_path)
+    for file in log.glob("*requests.jsonl"):
+        file.unlink()
+    found = rows(olmes, log, metric="primary_score", task="tiny_mc")
+    assert [(row["item"], row["item_ref"]) for row in found] == [
+        (None, f"mc-{number}") for number in range(1, 5)
+    ]
+
+
+def test_olmes_is_held_against_its_metrics(tmp_path):
+    files = dict(LOGS["olmes"].load("before"))
+    edit(files, "*_mc-metrics.json", ("metrics", "primary_score"), lambda _value, _chance: 0.5)
+    edit(files, "*_mc-metrics.json", ("num_instances",), lambda _value, _chance: 9)
+    warnings = told(write_files(files, tmp_path))
+    assert "primary_score: the harness says 0.5 on average, its answers give 0.75" in warnings
+    assert "the harness counted 9 answers, 4 are here" in warnings
+
+
+# --- EvalScope ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("side", ["before", "old/before"])
+def test_evalscope_answers_of_one_sample_are_repeats(side):
+    found = rows(evalscope, DATA / "evalscope" / side, item_ref="2", text=True)
+    assert [(row["repeat"], row["score"], row["answer"]) for row in found] == [
+        (0, 1, "8"),
+        (1, 0, "7"),
+    ]
+    assert {(row["model"], row["task"]) for row in found} == {("tiny-before", "sums_main")}
+
+
+def test_evalscope_is_held_against_its_report(tmp_path):
+    assert not told(LOGS["evalscope"].write("before", tmp_path / "good"))
+    place = ("metrics", 0, "categories", 0, "subsets", 0, "num")
+    log = edited("evalscope", "*sums.json", place, lambda _: 9, tmp_path / "changed")
+    assert "the harness counted 9 answers, 8 are here" in told(log)
+
+
+# --- Terminal-Bench -------------------------------------------------------------------------------
+
+
+def test_terminal_bench_trials_without_a_verdict_have_no_score():
+    log = DATA / "terminal_bench/before"
+    found = rows(terminal_bench, log, text=True)
+    told_of = {(row["item_ref"], row["repeat"]): row for row in found}
+    broken, cut = told_of["build-c", 1], told_of["fix-git", 1]
+    assert (broken["score"], broken["status"]) == (None, "error")
+    assert broken["answer"] == "unknown_agent_error"
+    assert (cut["score"], cut["status"]) == (0, "truncated")
+    assert "Terminal-Bench counts it as not resolved (1 records)" in told(log)
+    samples = forgetmap.read(log)
+    assert samples.models == ["tiny-before"]
+    assert samples.settings["agent"] == {"tiny-core": "terminus"}
+
+
+def test_terminal_bench_is_held_against_its_accuracy(tmp_path):
+    log = edited("terminal_bench", "*metadata.json", ("accuracy",), lambda _: 0.9, tmp_path)
+    assert "resolved: the harness says 0.9 on average, its answers give 0.5" in told(log)
+
+
+def test_terminal_bench_trials_are_read_where_there_is_no_list_of_them(tmp_path):
+    log = LOGS["terminal_bench"].write("before", tmp_path)
+    run = json.loads((log / "results.json").read_text())
+    for trial in run["results"]:
+        folder = log / trial["task_id"] / trial["trial_name"]
+        folder.mkdir(parents=True)
+        (folder / "results.json").write_text(json.dumps(trial))
+    listed = forgetmap.read(log)
+    assert len(listed) == listed.meta.records == 8
+    (log / "results.json").unlink()
+    found = rows(terminal_bench, log)
+    assert len(found) == 8
+    assert {(row["model"], row["task"]) for row in found} == {("tiny-before", "tiny-core")}
+
+
+# --- verl -----------------------------------------------------------------------------------------
+
+
+def test_verl_steps_are_models_and_answers_to_one_prompt_are_repeats():
+    found = rows(verl, DATA / "verl/before", metric="acc")
+    assert [(row["repeat"], row["score"]) for row in found] == [
+        *[(0, 1), (1, 1), (0, 1), (1, 1), (0, 1), (1, 0), (0, 0), (1, 0)],
+    ]
+    assert scores(rows(verl, DATA / "verl/before", metric="score"))[-2:] == [-1, -1]
+    assert forgetmap.read(DATA / "verl").models == ["step 0", "step 40"]

@@ -9,7 +9,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
 
 _LENIENT_METRICS = (
-    *("acc", "extractive_match", "exact_match", "prompt_level_loose_acc"),
+    *("primary_score", "acc", "extractive_match", "exact_match", "prompt_level_loose_acc"),
     *("prompt_level_strict_acc", "pass@1", "em", "correct", "score", "acc_norm"),
     *("quasi_prefix_exact_match", "quasi_exact_match", "prefix_exact_match"),
     *("final_number_exact_match", "math_equiv_chain_of_thought", "math_equiv", "f1_score"),

@@ -61,10 +61,11 @@ def sniff(path: Path) -> bool:
     """Look for sample files by name; a single file by the keys of its first line."""
     if path.is_dir():
         return bool(find_files(path, "samples_*.jsonl"))
-    return path.suffix == ".jsonl" and {"doc_id", "resps"} <= first_record(path).keys()
+    keys = first_record(path).keys() if path.suffix == ".jsonl" else set()
+    return {"doc_id", "resps"} <= keys and "input" not in keys  # which lmms-eval adds
 
 
-class _RunFile(NamedTuple):
+class RunFile(NamedTuple):
     """What a results file says about its run."""
 
     model: str
@@ -81,13 +82,13 @@ def read(path: Path, how: ReadOptions) -> Samples:
     """Read all sample files under the path."""
     files = find_files(path, "samples_*.jsonl") if path.is_dir() else [path]
     meta = Meta(harness="lm-eval")
-    abouts: dict[Path, _RunFile | None] = {}  # by results file
+    abouts: dict[Path, RunFile | None] = {}  # by results file
     runs = []
     for file in files:
         name, stamp = split_stamp(file)
         results = file.with_name(f"results_{stamp}.json")
         if results not in abouts:
-            abouts[results] = about = _read_results(results, how) if results.is_file() else None
+            abouts[results] = about = read_results(results, how) if results.is_file() else None
             if about:  # where the settings of two runs differ, the last of them counts
                 meta.version = meta.version or about.version
                 note_settings(meta, about.model, about.settings)
@@ -105,13 +106,14 @@ def read(path: Path, how: ReadOptions) -> Samples:
     return Samples.collect(batches(), meta)
 
 
-def _read_results(path: Path, how: ReadOptions) -> _RunFile:
+def read_results(path: Path, how: ReadOptions) -> RunFile:
+    """Read the results file of a run."""
     how.tally.files.add(path)
     with malformed(path, what="not an lm-eval results file"):
         return _parse_results(as_object(read_json(path)), path.parent.name)
 
 
-def _parse_results(results: dict[str, Any], folder: str) -> _RunFile:
+def _parse_results(results: dict[str, Any], folder: str) -> RunFile:
     """Take the settings that matter for a fair comparison; what is off or empty says nothing."""
     config, tasks = results.get("config") or {}, results.get("configs") or {}
     settings = {
@@ -131,7 +133,7 @@ def _parse_results(results: dict[str, Any], folder: str) -> _RunFile:
         "generation overrides": config.get("gen_kwargs"),
     }
     seeds = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
-    return _RunFile(
+    return RunFile(
         model=str(results.get("model_name") or folder),
         seed=tuple(str(config.get(seed)) for seed in seeds),
         version=optional_text(results.get("lm_eval_version") or None),
@@ -173,7 +175,7 @@ class _Part:
 
 
 def _parts(
-    run: Run, file: Path, about: _RunFile | None, how: ReadOptions, warnings: list[str]
+    run: Run, file: Path, about: RunFile | None, how: ReadOptions, warnings: list[str]
 ) -> Iterator[_Part]:
     """Read a file, as many lines at a time as make a batch."""
     filters = about.filters.get(run.task, []) if about else []

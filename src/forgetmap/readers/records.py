@@ -46,7 +46,11 @@ class Answer(NamedTuple):
     target: Any = None
     more: tuple[Any, ...] = ()
     """What else tells the item from others with the same question and target."""
+    k: int | None = None
+    """How many options were shown."""
     status: str | None = None
+    prompt: Any = None
+    """What the model was shown, where the question does not say it."""
     answer: Any = None
     response: Any = None
     task: str | None = None
@@ -180,11 +184,12 @@ def _columns(answer: Answer, items: dict[str, int], how: ReadOptions) -> dict[st
         item = items.get(name)
     else:
         items[name] = item
-    columns: dict[str, Any] = {"item": item, "item_ref": name}
+    columns: dict[str, Any] = {"item": item, "item_ref": name, "k": answer.k}
     if how.wording and isinstance(question, str):
         columns["wording"] = wording_hash(question, [], "" if target is None else str(target))
     if how.text:
-        texts = {"prompt": question, "target": target}
+        prompt = question if answer.prompt is None else answer.prompt
+        texts = {"prompt": prompt, "target": target}
         texts |= {"answer": answer.answer, "response": answer.response}
         columns |= {name: optional_text(text) for name, text in texts.items()}
     return columns

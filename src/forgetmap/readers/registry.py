@@ -162,6 +162,7 @@ _HARNESSES = (
     *("ifeval", "humaneval", "swebench"),
     *("livecodebench", "tau_bench", "bigcodebench"),
     *("nemo_skills", "math_harness", "alpaca_eval"),
+    *("lmms_eval", "olmes", "evalscope", "terminal_bench", "verl"),
     *("captrack", "table"),
 )
 """In the order they are asked; the last takes any table."""

@@ -2,7 +2,7 @@
 
 The issues are not in these files, so items are known by their instance id. An instance without a
 verdict (its patch did not apply, or the run broke) has no score; SWE-bench counts it as not
-resolved. Checked against SWE-bench 2.0 to 4.1, `swebench/harness/reporting.py` and `grading.py`.
+resolved. Checked against SWE-bench 2.0 to 5.0.2, `swebench/harness/reporting.py` and `grading.py`.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def _records(file: Path, how: ReadOptions, warnings: list[str]) -> Records:
         for instance, report in found.items():
             yield f" {instance:.80}", {"instance": instance, **as_object(report)}
         return
+    broken = found.get("infra_failure_ids") or ()  # since 5.0; each of them also stands elsewhere
     seen: set[str] = set()
     for name in _LISTS:
         listed = found.get(f"{name}_ids")
@@ -54,7 +55,9 @@ def _records(file: Path, how: ReadOptions, warnings: list[str]) -> Records:
             if shown in seen:
                 raise ValueError(f"{shown:.60} stands twice")
             seen.add(shown)
-            yield f" {shown:.80}", {"instance": instance, "verdict": name}
+            failed = name == "unresolved" and instance in broken
+            verdict = "infra_failure" if failed else name
+            yield f" {shown:.80}", {"instance": instance, "verdict": verdict}
     if missing := found.get("incomplete_ids"):
         warnings.append(f"{file_name(file)}: {len(missing)} instances have no prediction, no rows")
 
@@ -66,8 +69,10 @@ def _answers(record: dict[str, Any], log: Log) -> Iterator[Answer]:
             raise ValueError(f"resolved is {record['resolved']!r:.40}")
         verdict = "resolved" if record["resolved"] else "unresolved"
         verdict = "empty_patch" if record.get("patch_is_None") else verdict
-    log.doubts["no verdict, so no score; SWE-bench counts it as not resolved"] += verdict == "error"
-    statuses = {"error": "error", "empty_patch": "no_answer"}
+        verdict = "infra_failure" if record.get("infra_failure") else verdict
+    if verdict in ("error", "infra_failure"):
+        log.doubts["no verdict, so no score; SWE-bench counts it as not resolved"] += 1
+    statuses = {"error": "error", "infra_failure": "error", "empty_patch": "no_answer"}
     yield Answer(
         record["instance"],
         {"resolved": verdict == "resolved"},
