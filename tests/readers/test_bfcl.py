@@ -66,6 +66,16 @@ def test_texts_model_and_version():
     assert "set_volume" in row["target"]
 
 
+def test_trees_of_2024_join_by_place():
+    found = rows(LOGS / "2024/after", text=True)
+    assert {row["item_ref"]: row["score"] for row in found} == {
+        **{"simple_0": 1, "simple_1": 0, "simple_2": 0, "simple_3": 1},
+        **{"relevance_0": 1, "relevance_1": 1},
+    }
+    kinds = [row["answer"] for row in found if row["answer"]]
+    assert kinds == ["ast_decoder:decoder_failed", "value_error:others"]
+
+
 @pytest.mark.parametrize("part", ["score", "score/tiny-before", SCORE])
 def test_any_part_of_the_score_tree_can_be_given(part):
     found = rows(LOGS / "before" / part.format("before", "simple_python"))

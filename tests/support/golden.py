@@ -183,6 +183,7 @@ LOGS = {
         Golden("evalplus", evalplus, _stored("evalplus/{side}")),
         Golden("openai_evals", openai_evals, _stored("openai_evals/{side}")),
         Golden("bfcl", bfcl, _stored("bfcl/{side}")),
+        Golden("bfcl_2024", bfcl, _stored("bfcl/2024/{side}")),
         Golden("verifiers", verifiers, _stored("verifiers/{side}")),
         Golden("nemo", nemo, _stored("nemo/{side}")),
         Golden("ifeval", ifeval, _stored("ifeval/{side}"), QUESTION),

@@ -1,7 +1,9 @@
 """BFCL: `score/<model>/.../<prefix>_<category>_score.json`, and the `result` tree beside `score`.
 
 A score file lists failures only, below a summary: an item that is not listed has passed. The result
-file says which items there are, so both are read, and their counts must agree.
+file says which items there are, so both are read, and their counts must agree. In the trees of 2024
+the result files have a longer name than the score files, and items are known by their place
+(checked against gorilla `eval_checker/eval_runner.py` and `model_handler/handler.py` of that year).
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from forgetmap.readers.framework import ReadOptions, json_lines, malformed, note
 from forgetmap.samples.table import Meta, Samples
 
 _HEAD = re.compile(rb'\{[^{}]*"accuracy"[^{}]*"total_count"')
-_NAME = re.compile(r"(?:(BFCL_v\d+)_|gorilla_openfunctions_v1_test_)?(.+)_score\.json$")
+_2024 = "gorilla_openfunctions_v1_test_"
+_NAME = re.compile(rf"(?:(BFCL_v\d+)_|{_2024})?(.+)_score\.json$")
 COMPANIONS = ("data_*.csv",)
 """Tables of totals that BFCL writes beside the scores."""
 _FAILED_CALL = "Error during inference"
@@ -49,7 +52,7 @@ def _rows(file: Path, how: ReadOptions, meta: Meta) -> Iterator[dict[str, Any]]:
     name = _NAME.match(file_name(file))
     version, category = name.groups() if name else (None, "all")
     model, result_file = _locate(file)
-    answers = _read_answers(result_file, how, meta.warnings)
+    answers = _read_answers(result_file, category, how, meta.warnings)
     failures, (total, correct) = _read_failures(file, category, answers, how, meta.warnings)
     if not len(answers) == total == correct + len(failures):
         raise InputError(
@@ -78,25 +81,28 @@ def _rows(file: Path, how: ReadOptions, meta: Meta) -> Iterator[dict[str, Any]]:
 
 
 def _texts(result: Any, failure: dict[str, Any] | None) -> dict[str, str | None]:
-    """The response; the prompt and target too where the item failed."""
+    """The response; where the item failed also the prompt, the target and the kind of error."""
     texts = {"response": optional_text(result)}
     if failure:
         prompt = failure.get("prompt")
         question = prompt.get("question") if isinstance(prompt, dict) else prompt
         texts["prompt"] = optional_text(question)
         texts["target"] = str(failure.get("possible_answer", "")) or None
+        texts["answer"] = optional_text(failure.get("error_type"))
     return texts
 
 
 def _locate(file: Path) -> tuple[str, Path]:
     """Find the model of a score file, and its result file."""
     name = file.name.removesuffix("_score.json") + "_result.json"
+    names = (name, f"{_2024}{name}")
     score = next((folder for folder in file.parents if folder.name == "score"), None)
     inner = file.parent.relative_to(score).parts if score else ()
-    candidates = [file.with_name(name)]
+    candidates = [file.with_name(name) for name in names]
     if score and inner:
         results = score.parent / "result" / inner[0]
-        candidates = [score.parent.joinpath("result", *inner, name), *find_files(results, name)]
+        candidates = [score.parent.joinpath("result", *inner, name) for name in names]
+        candidates += find_files(results, name)
     for candidate in candidates:
         if candidate.is_file():
             return file_name(score / inner[0] if score and inner else file.parent), candidate
@@ -106,10 +112,14 @@ def _locate(file: Path) -> tuple[str, Path]:
     )
 
 
-def _read_answers(file: Path, how: ReadOptions, warnings: list[str]) -> dict[str, _Answer]:
+def _read_answers(
+    file: Path, category: str, how: ReadOptions, warnings: list[str]
+) -> dict[str, _Answer]:
     answers: dict[str, _Answer] = {}
     for line, record in json_lines(file, how, warnings):
         reference = record.get("id")
+        if file.name.startswith(_2024) and not isinstance(reference, str):
+            reference = f"{category}_{len(answers)}"
         if not isinstance(reference, str) or reference in answers:
             raise InputError(f"{file}:{line}: the id {reference!r:.60} is not text or stands twice")
         answers[reference] = _Answer(line, record.get("result"))
