@@ -81,6 +81,7 @@ def test_text_is_loaded_on_request(log, path):
 DEEP_PLACES = [  # the log, a file of it, and a value that its reader uses
     ("lm_eval", "*/samples_fm_capitals*", (0, "doc")),
     ("lm_eval_old", "*/results_*", ("model_name",)),
+    ("lm_eval_list", "*/samples_fm_capitals*", (0, "doc")),
     ("lighteval_flat", "*results_*.json", ("config_general", "model_name")),
     ("lighteval_struct", "*results_*.json", ("config_general", "model_name")),
     ("inspect_eval", "*fm_instructions*", ("header.json", "eval", "model")),
@@ -145,7 +146,7 @@ def test_a_response_nested_too_deeply_is_one_clear_line(levels, tmp_path):
 
 
 def test_every_reader_of_json_meets_deep_values():
-    no_json = {"table_csv", "table_parquet", "samples_parquet"}
+    no_json = {"table_csv", "table_parquet", "samples_parquet", "lighteval_2023"}
     packed = {"inspect_zstd"}  # only the packing differs from inspect_eval
     assert {name for name, _, _ in DEEP_PLACES} == LOGS.keys() - no_json - packed
 
@@ -157,6 +158,8 @@ CONTENT = [  # the log, the file, and where the content of its first item stands
     *(("lm_eval", "*/samples_fm_capitals*", (*_DOC, name)) for name in ("question", "choices")),
     ("lm_eval", "*/samples_fm_capitals*", (0, "target")),
     ("lm_eval_old", "*/samples_fm_capitals*", (*_DOC, "question")),
+    ("lm_eval_list", "*/samples_fm_capitals*", (0, "doc", "question")),
+    *(("lighteval_2023", "*", (0, name)) for name in ("example", "choices")),
     *(("lighteval_flat", "*fm_capitals*", (0, name)) for name in ("example", "choices")),
     *(("lighteval_struct", "*fm_capitals*", (*_DOC, name)) for name in ("query", "choices")),
     ("lighteval_struct", "*fm_capitals*", (*_DOC, "gold_index")),

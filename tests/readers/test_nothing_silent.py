@@ -154,8 +154,8 @@ def test_scores_outside_are_told(work: Workplace):
     write_jsonl(work / "a.jsonl", items([1, 0, 7]))
     write_jsonl(work / "b.jsonl", items([1, 0, -0.5]))
     warnings = "\n".join(work.compared("a.jsonl", "b.jsonl").warnings)
-    assert "before: 1 scores are not between 0 and 1 (all); from 0.5 on they count" in warnings
-    assert "after: 1 scores are not between 0 and 1 (all)" in warnings
+    unknown = "scores run from -0.5 to 7 (all), a scale that forgetmap does not know"
+    assert f"{unknown}; from 0.5 on an answer counts as right" in warnings
 
 
 def test_another_number_of_options_is_told(work: Workplace):

@@ -425,3 +425,32 @@ def test_verl_steps_are_models_and_answers_to_one_prompt_are_repeats():
     ]
     assert scores(rows(verl, DATA / "verl/before", metric="score"))[-2:] == [-1, -1]
     assert forgetmap.read(DATA / "verl").models == ["step 0", "step 40"]
+
+
+# --- Open LLM Leaderboard -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("leaderboard", "harness", "changed"),
+    [("lm_eval_list", "lm_eval_old", ()), ("lighteval_2023", "lighteval_flat", ("model", "run"))],
+)
+def test_details_of_the_leaderboard_say_what_the_harness_says(
+    leaderboard, harness, changed, tmp_path
+):
+    found, original = (
+        rows(LOGS[name].reader, LOGS[name].write("before", tmp_path / name), True)
+        for name in (leaderboard, harness)
+    )
+    left_aside = {"source", "prompt_hash", *changed}
+    tasks = {row["task"] for row in found}
+    assert [{name: row[name] for name in row.keys() - left_aside} for row in found] == [
+        {name: row[name] for name in row.keys() - left_aside}
+        for row in original
+        if row["task"] in tasks
+    ]
+
+
+def test_the_folder_of_the_leaderboard_names_the_model(tmp_path):
+    samples = forgetmap.read(LOGS["lighteval_2023"].write("before", tmp_path))
+    assert samples.models == ["tiny/before"]
+    assert samples.settings["few-shot examples"] == {"fm_capitals": 0}

@@ -100,6 +100,52 @@ def _stored(place: str, *kept: str) -> Callable[[str], Files]:
 
 
 @cache
+def _leaderboard_2024(side: str) -> Files:
+    """The Open LLM Leaderboard of 2024: lm-eval's records as one list, with numbers as numbers."""
+    stored = _stored("lm_eval/0.4.3/{side}", *_CAPITALS_AND_SUMS)(side)
+    files = {}
+    for name, content in stored.items():
+        if name.endswith(".json"):
+            files[name] = content
+            continue
+        records = [json.loads(line) for line in content.splitlines()]
+        for record in records:
+            requests = record["arguments"].values()
+            record["arguments"] = [list(request.values()) for request in requests]
+            for field in ("resps", "filtered_resps"):
+                record[field] = _as_numbers(record[field])
+        files[name.removesuffix("l")] = json.dumps(records, indent=2).encode()
+    return files
+
+
+def _as_numbers(value: Any) -> Any:
+    """Undo what lm-eval does to the numbers of likelihoods: they become text."""
+    if isinstance(value, list):
+        if len(value) == 2 and value[1] in ("True", "False"):
+            return [float(value[0]), value[1] == "True"]
+        return [_as_numbers(part) for part in value]
+    return value
+
+
+@cache
+def _leaderboard_2023(side: str) -> Files:
+    """Its first files: a column for each metric, plain likelihoods, and colons in the names."""
+    (stored,) = (DATA / f"lighteval/0.10.0/{side}/greedy").rglob("details_*fm_capitals*")
+    content = pq.read_table(stored)
+    metrics = content["metrics"].combine_chunks()
+    plain = [[pair[0] for pair in pairs] for pairs in content["predictions"].to_pylist()]
+    columns = {
+        **{name: content[name] for name in ("example", "full_prompt", "choices")},
+        "gold_index": pa.array([index[0] for index in content["gold_index"].to_pylist()]),
+        "predictions": pa.array(plain),
+        **{name: metrics.field(name) for name in ("acc", "acc_norm")},
+    }
+    time = "2023-07-19T20:31:16.803242"
+    name = f"details_tiny__{side}/{time}/details_harness|fm_capitals|0_{time}.parquet"
+    return {name: parquet_bytes(pa.table(columns))}
+
+
+@cache
 def _flat_promptfoo(side: str) -> Files:
     """The layout of promptfoo's Node package: the inner object of an export."""
     inner = json.loads((DATA / f"promptfoo/{side}/results.json").read_bytes())["results"]
@@ -166,8 +212,10 @@ LOGS = {
     for log in (
         Golden("lm_eval", lm_eval, _stored("lm_eval/0.4.13/{side}", *_CAPITALS_AND_SUMS)),
         Golden("lm_eval_old", lm_eval, _stored("lm_eval/0.4.3/{side}", *_CAPITALS_AND_SUMS)),
+        Golden("lm_eval_list", lm_eval, _leaderboard_2024),
         Golden("lighteval_flat", lighteval, _stored("lighteval/0.10.0/{side}/greedy")),
         Golden("lighteval_struct", lighteval, _stored("lighteval/0.13.0/{side}/greedy")),
+        Golden("lighteval_2023", lighteval, _leaderboard_2023),
         Golden("inspect_eval", inspect,
                _stored("inspect/0.3.285/deflate/{side}", "fm_words", "fm_instructions"), QUESTION),
         Golden("inspect_zstd", inspect,

@@ -122,6 +122,18 @@ def json_object(file: Path, how: ReadOptions, what: str) -> dict[str, Any]:
         return as_object(content)
 
 
+def json_list(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (index, object) of a JSON file that holds one list of objects."""
+    content = read_json(file)
+    how.tally.files.add(file)
+    how.tick(file.stat().st_size)
+    if not isinstance(content, list):
+        raise InputError(f"{file}: a list of records was expected")
+    for index, record in enumerate(content):
+        with malformed(file, f"[{index}]"):
+            yield index, as_object(record)
+
+
 def json_lines(
     path: Path, how: ReadOptions, warnings: list[str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -278,7 +290,7 @@ def settings_text(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
 
 
-_STAMP = re.compile(r"_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.\w+$")
+_STAMP = re.compile(r"_(\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?)\.\w+$")
 
 
 def split_stamp(file: Path) -> tuple[str, str]:

@@ -1,6 +1,8 @@
 """lighteval: `details/<model>/<time>/details_<task>_<time>.parquet`, and a results file per run.
 
 Two layouts: flat columns up to 0.10, the structs `doc`, `metric`, `model_response` from 0.11 on.
+The Open LLM Leaderboard of 2023 is flat too, in `details_<model>/<time>/`; its first files have a
+column for each metric.
 Columns are worked on whole, without a loop over rows but for the hashes; text columns are only
 touched when text was asked for.
 """
@@ -87,9 +89,14 @@ def _describe(file: Path, how: ReadOptions) -> tuple[Run, int | None, dict[str, 
         inner = file.parent.relative_to(details).parts
         model = "/".join(inner[:-1]) or model
         results = details.parent.joinpath("results", *inner[:-1], f"results_{stamp}.json")
-        if results.is_file():
-            how.tally.files.add(results)
-            model, seed, settings = _read_results(results, model)
+    else:
+        above = file.parent.parent
+        if re.match(r"\d{4}-\d\d-\d\dT", file.parent.name):  # as the leaderboard keeps them
+            model = above.name.removeprefix("details_").replace("__", "/")
+        results = above / f"results_{stamp}.json"
+    if results.is_file():
+        how.tally.files.add(results)
+        model, seed, settings = _read_results(results, model)
     return Run(model, task, seed, stamp), shots, settings
 
 
@@ -157,13 +164,18 @@ def _wanted(file: Path, text: bool, schema: pa.Schema) -> list[str]:
     """The columns to read, of either layout."""
     if {"doc", "metric", "model_response"} <= set(schema.names):
         return _struct_columns(text)
-    if {"example", "metrics"} <= set(schema.names):
+    if "example" in schema.names and {"metrics", *_METRICS} & set(schema.names):
         return _flat_columns(schema, text)
     raise InputError(f"{file}: has neither the flat nor the struct columns of lighteval's details")
 
 
+_METRICS = ("acc", "acc_norm", "mc1", "mc2", "em", "f1")
+"""Columns of the leaderboard's first files, before `metrics` held them."""
+
+
 def _flat_columns(schema: pa.Schema, text: bool) -> list[str]:
     wanted = ["example", "metrics", "gold", "gold_index", "choices"]
+    wanted += [] if "metrics" in schema.names else _METRICS
     wanted += ["full_prompt", "specifics"] if text else []
     if text or _scored_by_likelihood(schema):
         wanted.append("predictions")
@@ -171,32 +183,48 @@ def _flat_columns(schema: pa.Schema, text: bool) -> list[str]:
 
 
 def _scored_by_likelihood(schema: pa.Schema) -> bool:
-    return bool(pa.types.is_list(schema.field("predictions").type.value_type))
+    """Whether predictions are likelihoods: numbers, or pairs of them with what is greedy."""
+    if "predictions" not in schema.names:
+        return False
+    kind = schema.field("predictions").type.value_type
+    return bool(pa.types.is_list(kind) or pa.types.is_floating(kind))
 
 
 def _flat_details(table: pa.RecordBatch, done: int, text: bool) -> Details:
     """lighteval <= 0.10. There is no id; rows are numbered, in the harness's order."""
-    options = table["choices"].to_pylist()
-    gold, gold_index = table["gold"].to_pylist(), table["gold_index"].to_pylist()
     names, rows = table.schema.names, table.num_rows
+    options, gold, gold_index = (
+        [_listed(value) for value in table[name].to_pylist()] if name in names else [[]] * rows
+        for name in ("choices", "gold", "gold_index")
+    )
     predictions = table["predictions"].to_pylist() if "predictions" in names else []
-    scored_by_likelihood = "predictions" in names and _scored_by_likelihood(table.schema)
+    scored_by_likelihood = _scored_by_likelihood(table.schema)
     return Details(
-        metrics=table["metrics"],
+        metrics=table["metrics"] if "metrics" in names else _metrics_struct(table),
         refs=[str(row) for row in range(done, done + rows)],
         queries=table["example"].to_pylist(),
         options=options,
         targets=[
-            list(texts) if texts else [shown[index] for index in right if 0 <= index < len(shown)]
+            texts or [shown[index] for index in right if 0 <= index < len(shown)]
             for texts, shown, right in zip(gold, options, gold_index, strict=True)
         ],
-        likelihoods=[[pair[0] for pair in pairs] for pairs in predictions]
+        likelihoods=[[_listed(value)[0] for value in values or ()] for values in predictions]
         if scored_by_likelihood
         else [[]] * rows,
-        prompts=table["full_prompt"].to_pylist() if text else None,
+        prompts=table["full_prompt"].to_pylist() if text and "full_prompt" in names else None,
         responses=None if scored_by_likelihood or not text else predictions,
         extracted=table["specifics"].to_pylist() if text and "specifics" in names else None,
     )
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list as it is, nothing as an empty one, and anything else as a list of itself."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _metrics_struct(table: pa.RecordBatch) -> pa.StructArray:
+    names = [name for name in _METRICS if name in table.schema.names]
+    return pa.StructArray.from_arrays([table[name] for name in names], names)
 
 
 def _struct_columns(text: bool) -> list[str]:
@@ -262,7 +290,7 @@ def _columns(details: Details, how: ReadOptions) -> dict[str, Any]:
             )
         ]
     if how.text:
-        columns["prompt"] = [_text(prompt) for prompt in details.prompts or []]
+        columns["prompt"] = [_text(prompt) for prompt in details.prompts or details.queries]
         columns["target"] = [_text(targets) for targets in details.targets]
         responses = details.responses or [None] * len(details.refs)
         columns["response"] = [_text((texts or [None])[0]) for texts in responses]

@@ -1,5 +1,6 @@
 """lm-evaluation-harness from 0.4.3 on: `samples_<task>_<time>.jsonl`, `results_<time>.json`.
 
+The Open LLM Leaderboard of 2024 has the same records as a list in `samples_<task>_<time>.json`.
 One line is one item under one filter. The samples file lacks even the model's name, so the results
 file of the same time stamp is read for it, for the seeds and for the settings; without it the
 folder gives the name and nothing can be said about the settings.
@@ -19,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from forgetmap.base.files import find_files
+from forgetmap.base.files import find_files, head
 from forgetmap.base.json import first_record, read_json
 from forgetmap.base.values import file_name, number, optional_text, storable
 from forgetmap.base.words import some
@@ -29,6 +30,7 @@ from forgetmap.readers.framework import (
     Run,
     as_object,
     json_lines,
+    json_list,
     malformed,
     note_count,
     note_settings,
@@ -59,10 +61,18 @@ _INVALID = "[invalid]"
 
 def sniff(path: Path) -> bool:
     """Look for sample files by name; a single file by the keys of its first line."""
-    if path.is_dir():
-        return bool(find_files(path, "samples_*.jsonl"))
+    if path.is_dir() or path.suffix == ".json":
+        return bool(_files(path))
     keys = first_record(path).keys() if path.suffix == ".jsonl" else set()
     return {"doc_id", "resps"} <= keys and "input" not in keys  # which lmms-eval adds
+
+
+def _files(path: Path) -> list[Path]:
+    lists = (file for file in find_files(path, "samples_*.json") if _LIST.match(head(file)))
+    return sorted([*find_files(path, "samples_*.jsonl"), *lists])
+
+
+_LIST = re.compile(rb'\[\s*\{\s*"doc_id"\s*:')
 
 
 class RunFile(NamedTuple):
@@ -80,7 +90,7 @@ class RunFile(NamedTuple):
 
 def read(path: Path, how: ReadOptions) -> Samples:
     """Read all sample files under the path."""
-    files = find_files(path, "samples_*.jsonl") if path.is_dir() else [path]
+    files = _files(path) if path.is_dir() else [path]
     meta = Meta(harness="lm-eval")
     abouts: dict[Path, RunFile | None] = {}  # by results file
     runs = []
@@ -184,7 +194,8 @@ def _parts(
     lines: Counter[str] = Counter()  # by filter
     without = 0
     part = _Part()
-    for line, record in json_lines(file, how, warnings):
+    records = json_list(file, how) if file.suffix == ".json" else json_lines(file, how, warnings)
+    for line, record in records:
         with malformed(file, line, "not an lm-eval sample"):
             if "filter" not in record:  # before 0.4.7 a repeated doc_id means the next filter
                 nth = seen[record["doc_id"]]

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files, head
-from forgetmap.base.json import first_record, read_json
+from forgetmap.base.json import first_record
 from forgetmap.base.values import file_name, number, optional_text, storable
 from forgetmap.base.words import some
 from forgetmap.readers.framework import (
     ReadOptions,
-    as_object,
     json_lines,
+    json_list,
     malformed,
     note_count,
     note_mean,
@@ -226,16 +226,10 @@ def lines(file: Path, how: ReadOptions, warnings: list[str]) -> Records:
         yield f":{line}", record
 
 
-def entries(file: Path, how: ReadOptions, _warnings: list[str], under: str = "") -> Records:
-    """The entries of a JSON list, which is the whole file or stands under a name."""
-    found = read_json(file)
-    how.tally.files.add(file)
-    how.tick(file.stat().st_size)
-    found = as_object(found)[under] if under else found
-    if not isinstance(found, list):
-        raise TypeError("a list of records was expected")
-    for index, record in enumerate(found):
-        yield f"[{index}]", as_object(record)
+def entries(file: Path, how: ReadOptions, _warnings: list[str]) -> Records:
+    """The entries of a JSON list."""
+    for index, record in json_list(file, how):
+        yield f"[{index}]", record
 
 
 # --- which files a format takes -------------------------------------------------------------------
