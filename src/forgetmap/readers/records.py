@@ -96,7 +96,7 @@ class Format:
 
     def sniff(self, path: Path) -> bool:
         """Look for files by their names and first keys."""
-        return bool(self._files(path))
+        return any(self.fits(file) for file in find_files(path, self.pattern))
 
     def read(self, path: Path, how: ReadOptions) -> Samples:
         """Read all files under the path."""

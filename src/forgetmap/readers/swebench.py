@@ -22,6 +22,13 @@ _IS_SUMMARY = begins(rb'\{\s*"total_instances".*"(submitted|completed)_instances
 _IS_REPORT = begins(rb'\{\s*"[^"]+"\s*:\s*\{\s*"patch_is_None"')
 
 
+def _fits(file: Path) -> bool:
+    """Only files with a fitting name are opened: there may be very many others."""
+    if file.name == "report.json":
+        return _IS_REPORT(file)
+    return "." in file.stem and _IS_SUMMARY(file)
+
+
 def _choose(files: list[Path]) -> list[Path]:
     """The summaries, which also tell of instances without a report; else the reports."""
     return [file for file in files if _IS_SUMMARY(file)] or files
@@ -85,7 +92,7 @@ _FORMAT = Format(
     harness="swe-bench",
     what="a SWE-bench report",
     pattern="*.json",
-    fits=lambda file: _IS_REPORT(file) if file.name == "report.json" else _IS_SUMMARY(file),
+    fits=_fits,
     records=_records,
     answers=_answers,
     describe=_describe,
