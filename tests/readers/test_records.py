@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -324,6 +325,18 @@ def test_lmms_eval_filters_are_not_repeats(tmp_path):
         ("exact_match,filter 2", 0),
     }
     assert "the harness counted 3 answers, 6 are here" in told(log)
+
+
+@pytest.mark.parametrize("name", ["lmms_eval", "evalscope"])
+def test_the_newest_run_of_a_task_counts(name, tmp_path):
+    log = LOGS[name].write("before", tmp_path)
+    whole = len(forgetmap.read(log))
+    for file in sorted(log.rglob("*.json*")):
+        later = Path(str(file).replace("20260102_", "20260203_"))
+        later.parent.mkdir(parents=True, exist_ok=True)
+        later.write_bytes(file.read_bytes())
+    assert len(forgetmap.read(log)) == whole
+    assert "older runs of the same task and seed were set aside" in told(log)
 
 
 # --- OLMES ----------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def _describe(file: Path, how: ReadOptions, _warnings: list[str]) -> Log:
     reviews = file.parent if file.parent.name == "reviews" else file.parent.parent
     model = "" if file.parent == reviews else file_name(file.parent)
     name = file_name(file).removesuffix(".jsonl")
-    log = Log(model or file_name(reviews.parent), name)
+    log = Log(model or file_name(reviews.parent), name, stamp=file_name(reviews.parent))
     folder = reviews.parent / "reports" / model
     for report in sorted(folder.glob("*.json")) if folder.is_dir() else ():
         dataset = file_name(report).removesuffix(".json")

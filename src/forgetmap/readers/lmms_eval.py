@@ -26,7 +26,7 @@ _FIELDS = {
 
 def _describe(file: Path, how: ReadOptions, _warnings: list[str]) -> Log:
     stamp, _, task = file_name(file).removesuffix(".jsonl").partition("_samples_")
-    log = Log(file_name(file.parent), task, extra=([], Counter()))
+    log = Log(file_name(file.parent), task, stamp=stamp, extra=([], Counter()))
     results = file.with_name(f"{stamp}_results.json")
     if results.is_file():
         about = read_results(results, how)

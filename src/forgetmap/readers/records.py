@@ -20,12 +20,14 @@ from forgetmap.base.values import file_name, number, optional_text, storable
 from forgetmap.base.words import some
 from forgetmap.readers.framework import (
     ReadOptions,
+    Run,
     json_lines,
     json_list,
     malformed,
     note_count,
     note_mean,
     note_settings,
+    number_repeats,
 )
 from forgetmap.samples.identity import content_hash, wording_hash
 from forgetmap.samples.table import Meta, Samples
@@ -64,6 +66,8 @@ class Log:
     model: str
     task: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    stamp: str = ""
+    """When it was run, if a later run of the task replaces it; otherwise runs are repeats."""
     count: Any = None
     """How many answers the harness counted."""
     means: Mapping[str, Any] = field(default_factory=dict)
@@ -103,6 +107,7 @@ class Format:
         meta = Meta(harness=self.harness)
         repeats: Counter[tuple[Any, ...]] = Counter()
         logs = [(self._describe(file, how, meta), file) for file in self.choose(self._files(path))]
+        logs = _newest(logs, meta.warnings)
         _refuse_other_settings(logs)
         rows = (row for log in logs for row in self._rows(*log, path, repeats, how, meta))
         return Samples.from_rows(rows, meta)
@@ -154,6 +159,13 @@ class Format:
     def _records(self, file: Path, how: ReadOptions, warnings: list[str]) -> Records:
         with malformed(file, what=f"not {self.what}"):
             yield from self.records(file, how, warnings)
+
+
+def _newest(logs: list[tuple[Log, Path]], warnings: list[str]) -> list[tuple[Log, Path]]:
+    """Set older runs aside, where a run that comes later replaces them."""
+    runs = [(Run(log.model, log.task, None, log.stamp), file) for log, file in logs if log.stamp]
+    kept = {file for _, file, _ in number_repeats(runs, warnings)}
+    return [(log, file) for log, file in logs if not log.stamp or file in kept]
 
 
 def _refuse_other_settings(logs: list[tuple[Log, Path]]) -> None:
