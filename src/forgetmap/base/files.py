@@ -16,6 +16,7 @@ import uuid
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -282,7 +283,46 @@ def find_files(path: Path, pattern: str) -> list[Path]:
     """
     if not path.is_dir():
         return [path] if path.is_file() and fnmatch.fnmatchcase(path.name, pattern) else []
-    files: list[Path] = []
+    files = (
+        Path(folder, name)
+        for folder, names in _folders(path)
+        for name in names
+        if fnmatch.fnmatchcase(name, pattern)
+    )
+    return sorted(file for file in files if file.is_file())
+
+
+@contextmanager
+def looking_once() -> Iterator[None]:
+    """Within it, each folder is walked once: many readers ask for files of the same log.
+
+    Example:
+        >>> import tempfile
+        >>> log = Path(tempfile.mkdtemp())
+        >>> with looking_once():
+        ...     _ = find_files(log, "*.json")
+        ...     (log / "late.json").touch()
+        ...     found = find_files(log, "*.json")
+        >>> found, len(find_files(log, "*.json"))
+        ([], 1)
+    """
+    token = _LOOKED_AT.set({})
+    try:
+        yield
+    finally:
+        _LOOKED_AT.reset(token)
+
+
+_Folders = list[tuple[str, list[str]]]
+_LOOKED_AT: ContextVar[dict[Path, _Folders] | None] = ContextVar("_LOOKED_AT", default=None)
+
+
+def _folders(path: Path) -> _Folders:
+    """Each folder under a path, with the names in it."""
+    known = _LOOKED_AT.get()
+    if known is not None and path in known:
+        return known[path]
+    found: _Folders = []
     seen: set[tuple[int, int]] = set()
     for folder, folders, names in os.walk(path, followlinks=True, onerror=_cannot_read):
         real = place_on_disk(folder)
@@ -290,8 +330,10 @@ def find_files(path: Path, pattern: str) -> list[Path]:
             folders.clear()
             continue
         seen.add(real)
-        files.extend(Path(folder, name) for name in names if fnmatch.fnmatchcase(name, pattern))
-    return sorted(file for file in files if file.is_file())
+        found.append((folder, names))
+    if known is not None:
+        known[path] = found
+    return found
 
 
 def place_on_disk(path: str | Path) -> tuple[int, int]:

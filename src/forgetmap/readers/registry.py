@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import find_files, head, place_on_disk
+from forgetmap.base.files import find_files, head, looking_once, place_on_disk
 from forgetmap.base.values import file_name
 from forgetmap.base.words import brief
 from forgetmap.readers.framework import Reader, ReadOptions, Tally
@@ -138,10 +138,11 @@ def find_reader(path: Path) -> Fit:
     """Find the reader whose format the path is in."""
     tried: list[str] = []
     problems: list[str] = []
-    for reader in _readers(path, problems):
-        if isinstance(reader, _PlugIn) or reader.sniff(path):  # a plug-in was asked already
-            return Fit(reader, problems)
-        tried.append(reader.__name__.rpartition(".")[2])
+    with looking_once():
+        for reader in _readers(path, problems):
+            if isinstance(reader, _PlugIn) or reader.sniff(path):  # a plug-in was asked already
+                return Fit(reader, problems)
+            tried.append(reader.__name__.rpartition(".")[2])
     broken = "".join(f"; {problem}" for problem in problems)
     packed = "; unpack it first" if path.suffix.lower() in _PACKED else ""
     raise InputError(
