@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
@@ -221,38 +222,6 @@ def test_a_full_disk_is_one_clear_error_and_leaves_the_old_file(
     assert content_of(work.folder) == {**logs, **outputs}
     assert "Traceback" not in found.stderr
     assert "Exception ignored" not in found.stderr
-
-
-def test_a_full_file_system_is_one_clear_error(work: Workplace) -> None:
-    """A real one, 64 KiB large, in a mount namespace of the child's own."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a file system")
-    logs_that_flip(work, 1000)
-    Path("small").mkdir()
-    mount = 'mount -t tmpfs -o size=64k none small && exec "$@"'
-    prefix = ("unshare", "--mount", "sh", "-c", mount, "sh")
-    if child("", prefix=prefix).returncode:
-        pytest.skip("no file system can be mounted here")
-    code = """
-import os
-from typer.testing import CliRunner
-from forgetmap.cli.app import app
-open("small/out.parquet", "w").write("old")
-for arguments in (["convert", "before.jsonl", "small/out.parquet"],
-                  ["compare", "before.jsonl", "after.jsonl", "--flips", "small/flips.csv"]):
-    found = CliRunner().invoke(app, arguments)
-    print(found.exit_code, found.stderr.strip(), sorted(os.listdir("small")), sep="|")
-print(open("small/out.parquet").read())
-"""
-    found = child(code, prefix=prefix)
-    assert found.returncode == 0, found.stderr
-    first, second, content = found.stdout.splitlines()
-    for line, name in ((first, "small/out.parquet"), (second, "small/flips.csv")):
-        assert line.startswith("2|forgetmap: "), line
-        assert f"{name}: " in line
-        assert "No space left on device" in line
-        assert line.endswith("|['out.parquet']")
-    assert content == "old"
 
 
 def test_a_full_disk_for_temporary_files_is_one_clear_error(
@@ -564,3 +533,27 @@ def test_a_file_that_must_be_new_is_written_by_one_alone(tmp_path: Path) -> None
         create_text(path, "two")
     assert path.read_text() == "one"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOTSUP])
+def test_a_file_that_must_be_new_needs_no_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_paths: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", refuse)
+    test_a_file_that_must_be_new_is_written_by_one_alone(tmp_path)
+
+
+def test_a_new_file_without_hard_links_is_whole_or_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_paths: object) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(os, "write", lambda _handle, _data: 1)
+    with pytest.raises(InputError, match="No space left on device"):
+        create_text(tmp_path / "name.json", "one")
+    assert list(tmp_path.iterdir()) == []

@@ -264,18 +264,23 @@ def test_real_full_disks(work: Workplace) -> None:
     code = COMMANDS + (
         "import tempfile\n"
         "words = ('compare', 'before.jsonl', 'after.jsonl', '--quiet')\n"
+        "Path('small/log.parquet').write_text('old')\n"
         "tell(*words, '--save', 'small/saved')\n"
         "tell(*words, '--report', 'small/map.html')\n"
+        "tell(*words, '--flips', 'small/flips.csv')\n"
+        "tell('convert', 'before.jsonl', 'small/log.parquet')\n"
         "tempfile.tempdir = 'small/tmp'\n"
         "tell(*words, '--report', 'map.html')\n"
-        "print(sorted(str(path) for path in Path('small').rglob('*')), Path('map.html').exists())"
+        "print(sorted(str(path) for path in Path('small').rglob('*')), Path('map.html').exists())\n"
+        "print(Path('small/log.parquet').read_text())"
     )
     ran = child(code, prefix=prefix)
     assert ran.returncode == 0, ran.stderr
-    *lines, left = ran.stdout.splitlines()
-    names = ("small/saved/items.parquet", "small/map.html", "small/tmp/forgetmap-")
+    *lines, left, old = ran.stdout.splitlines()
+    names = ("saved/items.parquet", "map.html", "flips.csv", "log.parquet", "tmp/forgetmap-")
     for line, name in zip(lines, names, strict=True):
-        assert line.startswith(f"2||forgetmap: {name}"), line
+        assert line.startswith(f"2||forgetmap: small/{name}"), line
         assert "No space left on device" in line
         assert "make room" in line
-    assert left == "['small/tmp'] False"
+    assert left == "['small/log.parquet', 'small/tmp'] False"
+    assert old == "old"

@@ -88,6 +88,58 @@ def test_of_two_writers_of_one_name_one_wins(store: Path, monkeypatch: pytest.Mo
     assert compare(samples, "after.jsonl", **FAST).total.raw.lost.value == 0
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_who_loses_a_name_leaves_nothing_behind(
+    store: Path, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    """Content that another name stands for stays, though it was put there by the loser."""
+    Path("third.jsonl").write_text(Path("after.jsonl").read_text().replace("what", "which"))
+
+    def late(path: Path, text: str) -> None:
+        monkeypatch.setattr(baselines, "create_text", create_text)
+        save_baseline("new", "after.jsonl", store=store)
+        if shared:
+            save_baseline("other", "third.jsonl", store=store)
+        create_text(path, text)
+
+    monkeypatch.setattr(baselines, "create_text", late)
+    with pytest.raises(InputError, match="baseline new: is frozen with other content"):
+        save_baseline("new", "third.jsonl", store=store)
+    named = {kept.sha256 for kept in list_baselines(store)}
+    assert {path.stem for path in (store / "objects").iterdir()} == named
+    assert len(named) == 2 + shared
+
+
+def test_a_name_that_cannot_be_written_leaves_no_content(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path, _text: str) -> None:
+        raise InputError(f"{path}: writing failed (No space left on device)")
+
+    there = sorted((store / "objects").iterdir())
+    monkeypatch.setattr(baselines, "create_text", fail)
+    with pytest.raises(InputError, match="No space left"):
+        save_baseline("new", "after.jsonl", store=store)
+    assert sorted((store / "objects").iterdir()) == there
+
+
+def test_content_that_the_loser_took_back_is_put_there_again(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was there when this program looked, and gone when its label was written."""
+
+    def late(path: Path, text: str) -> None:
+        for taken in set((store / "objects").glob("*.parquet")) - there:
+            taken.unlink()
+        create_text(path, text)
+
+    there = set((store / "objects").glob("*.parquet"))
+    kept = save_baseline("one", "after.jsonl", store=store)
+    monkeypatch.setattr(baselines, "create_text", late)
+    assert save_baseline("two", "after.jsonl", store=store).sha256 == kept.sha256
+    assert open_baseline("two", store)[0].name == "two"
+
+
 def test_a_line_of_history_that_is_cut_short_is_told(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,8 @@ def name_taken_once(number: int) -> str:
     refused = [text for text in told if "is frozen with other content" in text]
     if len(won) != 1 or len(refused) != WRITERS - 1:
         return f"told {told}"
+    if len(objects := list(Path(store, "objects").iterdir())) != 1:
+        return f"{len(objects)} contents for one name"
     _, log = baseline.open_baseline("base", store)
     return "" if log.models == [f"m{won[0]}"] else f"{won} won, {log.models} is stored"
 

@@ -202,7 +202,7 @@ def create_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
         flush_to_disk(temporary)
         temporary.chmod(0o666 & ~_umask())
-        os.link(temporary, path)
+        _link(temporary, path)
         flush_to_disk(path.parent)
     except FileExistsError:
         raise
@@ -210,6 +210,37 @@ def create_text(path: Path, text: str) -> None:
         raise InputError(f"{path}: writing failed ({error.strerror or error})") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+"""What file systems say that know no hard links, such as exFAT and some network drives."""
+
+
+def _link(temporary: Path, path: Path) -> None:
+    """Give a whole file its name, unless the name is taken.
+
+    Where there are no hard links, the name is taken first and the content follows in one write. A
+    program that is killed between the two leaves an empty file.
+    """
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _write_new(path, temporary.read_bytes())
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        if os.write(handle, content) < len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(handle)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(handle)
 
 
 def lines(

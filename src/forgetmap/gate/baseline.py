@@ -161,11 +161,18 @@ def _freeze(home: Path, kept: Baseline, fresh: Path) -> Baseline:
     label = home / "names" / f"{kept.name}.json"
     if label.exists():
         return _freeze_again(home, kept, fresh)
-    _put(fresh, _object(home, kept.sha256), kept.sha256)
+    target = _object(home, kept.sha256)
+    is_ours = _put(fresh, target, kept.sha256)
     try:
         create_text(label, sealed_json(kept) + "\n")
-    except FileExistsError:  # someone else gave the name in the meantime
-        return _freeze_again(home, kept, fresh)
+    except (FileExistsError, InputError) as error:
+        if is_ours:
+            _take_back(home, target, fresh)
+        if isinstance(error, InputError):
+            raise
+        return _freeze_again(home, kept, fresh)  # someone else gave the name in the meantime
+    if not target.exists():  # whoever put it there took it back before our label was there
+        _put(fresh, target, kept.sha256)
     return kept
 
 
@@ -184,11 +191,35 @@ def _freeze_again(home: Path, kept: Baseline, fresh: Path) -> Baseline:
     return known
 
 
-def _put(fresh: Path, target: Path, digest: str) -> None:
-    """Move content to its place, unless it is there and whole."""
-    if fresh.exists() and not _is_whole(target, digest):
-        fresh.chmod(0o444)
+def _put(fresh: Path, target: Path, digest: str) -> bool:
+    """Move content to its place, unless it is there and whole; says whether it was moved."""
+    if not fresh.exists() or _is_whole(target, digest):
+        return False
+    fresh.chmod(0o444)
+    fresh.replace(target)
+    return True
+
+
+def _take_back(home: Path, target: Path, fresh: Path) -> None:
+    """Remove content that got no name, so that it does not lie there for ever.
+
+    Another program may be naming the same content. So it is moved away first, and put back if a
+    label asks for it by then. A label that comes later finds it missing and puts its own there.
+    """
+    if _is_named(home, target):
+        return
+    target.replace(fresh)
+    if _is_named(home, target):
         fresh.replace(target)
+
+
+def _is_named(home: Path, target: Path) -> bool:
+    """Whether a name stands for the content; a damaged label might."""
+    try:
+        labels = [read_label(home, path.stem) for path in (home / "names").glob("*.json")]
+    except InputError:
+        return True
+    return any(_object(home, label.sha256) == target for label in labels)
 
 
 def _is_whole(path: Path, digest: str) -> bool:
