@@ -5,15 +5,18 @@
 
 Each verb writes over what an earlier run left. After a failure every file must be as it was or as
 the verb would have left it, never something between. A full disk must be told in one line, with
-exit code 2. `failing_disk.c` is preloaded, which takes a C compiler; the verbs run in forks of one
-process that has imported everything, so that a case takes a fraction of a second.
+exit code 2. The same command again must then leave what an undisturbed run leaves.
+`failing_disk.c` is preloaded, which takes a C compiler; the verbs run in forks of processes that
+have imported everything, so that a case takes a fraction of a second.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
-import json
+import importlib
+import multiprocessing
 import os
 import random
 import shutil
@@ -26,29 +29,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import verbs
 from counts import finish
+from verbs import VERBS
 
 HERE = Path(__file__).resolve().parent
 COUNT, KILL, FULL = 1, 2, 3
-VERBS: dict[str, list[str]] = {
-    "compare --save": ["compare", "before.jsonl", "after.jsonl", "--save", "saved"],
-    "compare, all files": [
-        *("compare", "before.jsonl", "after.jsonl", "--json", "map.json", "--csv", "map.csv"),
-        *("--latex", "map.tex", "--flips", "flips.csv", "--report", "map.html"),
-    ],
-    "convert": ["convert", "after.jsonl", "log.parquet"],
-    "baseline save": ["baseline", "save", "new", "after.jsonl"],
-    "baseline compare": ["baseline", "compare", "base", "after.jsonl", "--json", "base.json"],
-    "lineage": [
-        *("lineage", "pipeline.yaml", "--json", "lineage.json", "--report", "lineage.html"),
-    ],
-    "gate init": ["gate", "init", "first.json", "--out", "gate.yaml"],
-    "gate check": [
-        *("gate", "check", "first.json", "--policy", "loose.yaml", "--json", "gate.json"),
-        *("--junit", "gate.xml", "--markdown", "gate.md"),
-    ],
-}
-"""What is run, in a folder with logs and the outputs of an earlier run."""
+GROWING = ("answers.jsonl", "history.jsonl")
+"""Files of which each line stands for itself, in any order."""
 
 
 @dataclass(frozen=True)
@@ -90,40 +78,46 @@ def preloaded(command: list[str]) -> int:
         return subprocess.run(command, env={**os.environ, **told}, check=False).returncode
 
 
-def torture(verbs: list[str], each: int | None) -> tuple[Counter[str], list[str]]:
+def torture(names: list[str], each: int | None) -> tuple[Counter[str], list[str]]:
     """Try every case; how many of each verb were tried, and what did not hold."""
-    import forgetmap.cli.app  # noqa: F401  the forks share it
-
     tried: Counter[str] = Counter()
     faults: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="forgetmap-torture-") as name:
-        bench = Bench(Path(name))
-        for verb in verbs:
-            for case in bench.cases(verb, each):
-                tried[f"{verb}, {'killed' if case.how == KILL else 'disk full'}"] += 1
-                try:
-                    bench.check(case)
-                except Fault as fault:
-                    faults.append(f"{case}: {fault}")
-    return tried, faults
+    with (
+        tempfile.TemporaryDirectory(prefix="forgetmap-torture-") as home,
+        verbs.serving() as server,
+    ):
+        bench = Bench(Path(home), server)
+        cases = [case for name in names for case in bench.cases(name, each)]
+        with multiprocessing.get_context("fork").Pool(os.cpu_count()) as workers:
+            for case, fault in workers.imap_unordered(bench.check, cases):
+                tried[f"{case.verb}, {'killed' if case.how == KILL else 'disk full'}"] += 1
+                faults += [f"{case}: {fault}"] if fault else []
+    return tried, sorted(faults)
 
 
 class Bench:
     """A folder as the earlier run left it, and what each verb makes of it undisturbed."""
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
+    def __init__(self, home: Path, server: str) -> None:
+        self.home, self.server = home, server
         self.start = home / "start"
         self.start.mkdir()
-        prepared = run(self.start, _prepare)
+        prepared = run(self.start, self._prepare)
         if prepared.code:
             raise RuntimeError(f"the earlier run fails: {prepared.told}")
+        for name in (home / "modules").read_text().split():
+            with contextlib.suppress(Exception):  # some can only be imported by others
+                importlib.import_module(name)
+
+    def _prepare(self) -> None:
+        verbs.prepare(self.server)
+        (self.home / "modules").write_text("\n".join(sys.modules))
 
     def cases(self, verb: str, each: int | None) -> Iterator[Case]:
         """Each event of a verb, or some of them, as a kill and as a full disk."""
-        made = self.home / f"made by {verb}"
+        made = self._made(verb)
         shutil.copytree(self.start, made)
-        result = run(made, lambda: _verb(verb), COUNT)
+        result = run(made, lambda: self._run(verb), COUNT)
         if result.code:
             raise RuntimeError(f"{verb} fails undisturbed: {result.told}")
         numbers = range(1, result.events + 1)
@@ -131,28 +125,65 @@ class Bench:
         for number in chosen:
             yield from (Case(verb, how, number) for how in (KILL, FULL))
 
-    def check(self, case: Case) -> None:
-        """Let one case happen; Fault where a promise does not hold."""
-        place = self.home / "case"
-        shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(self.start, place)
-        result = run(place, lambda: _verb(case.verb), case.how, case.number)
+    def check(self, case: Case) -> tuple[Case, str]:
+        """Let one case happen, in a folder of this process; what did not hold, if anything."""
+        place = self.home / f"process {os.getpid()}" / "case"
+        try:
+            shutil.rmtree(place.parent, ignore_errors=True)
+            shutil.copytree(self.start, place)
+            self._fail(case, place)
+            self._repeat(case, place)
+        except Fault as fault:
+            return case, str(fault)
+        return case, ""
+
+    def _fail(self, case: Case, place: Path) -> None:
+        """Run the verb with the disk failing; Fault where it leaves a file half written."""
+        result = run(place, lambda: self._run(case.verb), case.how, case.number)
         if case.how == FULL and result.code:
             lines = result.told.strip().splitlines()
             if result.code != 2 or not lines or "Traceback" in result.told:
                 raise Fault(f"exit code {result.code}: {result.told[-300:]}")
-        made = self.home / f"made by {case.verb}"
-        for path in sorted(path for path in place.rglob("*") if path.is_file()):
-            name = path.relative_to(place)
-            if name.name.endswith(".part") and case.how == KILL:
-                continue  # swept by the next run
-            if not any(_same(path, folder / name) for folder in (self.start, made)):
+        for name, path in files(place).items():
+            if case.how == KILL and any(part.endswith(".part") for part in name.parts):
+                continue  # swept by a later run
+            if not any(
+                _same(path, folder / name) for folder in (self.start, self._made(case.verb))
+            ):
                 raise Fault(f"{name} is neither as before nor as it should be")
-        if case.verb == "gate init":
-            (place / "gate.yaml").unlink(missing_ok=True)  # it never writes over a policy
-        again = run(place, lambda: _verb(case.verb))
+
+    def _repeat(self, case: Case, place: Path) -> None:
+        """Run the verb again; Fault where that does not leave what an undisturbed run leaves."""
+        for name in VERBS[case.verb].fresh.split():
+            made = place / name  # it never writes over these
+            shutil.rmtree(made) if made.is_dir() else made.unlink(missing_ok=True)
+        again = run(place, lambda: self._run(case.verb))
         if again.code:
             raise Fault(f"the next run fails: {again.told[-300:]}")
+        for name, path in files(self._made(case.verb)).items():
+            if not _same(path, place / name):
+                raise Fault(f"the next run leaves another {name}")
+
+    def _made(self, verb: str) -> Path:
+        return self.home / f"made by {verb}"
+
+    def _run(self, verb: str) -> None:
+        verbs.run(VERBS[verb].words, self.server)
+
+
+def files(folder: Path) -> dict[Path, Path]:
+    """All files by their names, but for databases: what is made of them must be right."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder): path for path in found if ".sqlite" not in path.name}
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two files hold the same; one that grows may have some of the other's lines."""
+    if not other.is_file():
+        return False
+    if one.name in GROWING:
+        return {*one.read_bytes().splitlines()} <= {*other.read_bytes().splitlines()}
+    return one.read_bytes() == other.read_bytes()
 
 
 @dataclass(frozen=True)
@@ -172,6 +203,9 @@ def run(folder: Path, what: Callable[[], None], how: int = 0, number: int = 0) -
         code = 71
         try:
             os.chdir(folder)
+            temporary = folder.parent / "temporary"
+            temporary.mkdir(exist_ok=True)
+            tempfile.tempdir = str(temporary)
             stream = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             pipe, end = os.pipe()  # what is printed must not count as written to a file
             os.dup2(end, 1)
@@ -211,76 +245,6 @@ def _exit_code(what: Callable[[], None]) -> int:
         traceback.print_exc()
         return 70
     return 0
-
-
-def _verb(verb: str) -> None:
-    from forgetmap.cli.app import main as forgetmap
-
-    sys.argv = ["forgetmap", *VERBS[verb]]
-    forgetmap()
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Whether two files hold the same, but for the time that they tell."""
-    if not other.is_file():
-        return False
-    if one.read_bytes() == other.read_bytes():
-        return True
-    if one.parent.name != "names" and one.name != "history.jsonl":
-        return False
-    return [_without_time(line) for line in _objects(one)] == [
-        _without_time(line) for line in _objects(other)
-    ]
-
-
-def _objects(path: Path) -> list[dict[str, object]]:
-    text = path.read_text()
-    lines = text.splitlines() if path.suffix == ".jsonl" else [text]
-    try:
-        return [json.loads(line) for line in lines if line.strip()]
-    except json.JSONDecodeError:
-        return []
-
-
-def _without_time(line: dict[str, object]) -> dict[str, object]:
-    return {key: value for key, value in line.items() if key not in ("time", "saved", "checksum")}
-
-
-def _prepare() -> None:
-    """Logs, and the outputs of an earlier run on other logs."""
-    rng = random.Random(4)
-    for name, right in (("before", 0.7), ("between", 0.6), ("after", 0.5), ("other", 0.4)):
-        rows = [
-            {
-                "task": f"task{i % 3}",
-                "question": f"what is {i}?",
-                "response": f"{name} says {i * 7}",
-                "correct": int(rng.random() < right),
-            }
-            for i in range(90)
-        ]
-        Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    Path("loose.yaml").write_text("version: 1\nlimits:\n  - {where: total, max: 1.0}\n")
-    pipeline = "checkpoints:\n  before: {log: before.jsonl}\n"
-    pipeline += "  between: {log: between.jsonl, parents: before}\n"
-    Path("pipeline.yaml").write_text(f"{pipeline}  after: {{log: other.jsonl, parents: between}}\n")
-    earlier = [
-        *(VERBS[verb] for verb in ("compare --save", "compare, all files", "convert", "lineage")),
-        ["baseline", "save", "base", "before.jsonl"],
-        VERBS["baseline compare"],
-        ["compare", "before.jsonl", "other.jsonl", "--json", "first.json"],
-        VERBS["gate check"],
-    ]
-    from forgetmap.cli.app import main as forgetmap
-
-    for command in earlier:
-        sys.argv = [
-            "forgetmap",
-            *("other.jsonl" if one == "after.jsonl" else one for one in command),
-        ]
-        if code := _exit_code(forgetmap):
-            raise SystemExit(code)
-    Path("pipeline.yaml").write_text(f"{pipeline}  after: {{log: after.jsonl, parents: between}}\n")
 
 
 if __name__ == "__main__":
