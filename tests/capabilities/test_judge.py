@@ -675,6 +675,19 @@ def test_a_cached_reply_that_cannot_be_read_is_asked_again(make, tmp_path):
     assert len(server.requests) == 2
 
 
+@pytest.mark.parametrize(("older", "asked"), [(False, 2), (True, 1)])
+def test_a_changed_verdict_is_noticed_by_its_checksum(make, tmp_path, older, asked):
+    """A cache of an older version has no checksums; its replies are taken as they are."""
+    with serving(good()) as server:
+        value = judged(make(server)).value
+        with sqlite3.connect(tmp_path / "cache.sqlite") as database:
+            change = "UPDATE replies SET text = replace(text, 'fine', 'fire')"
+            database.execute("DROP TABLE checksums" if older else change)
+        database.close()
+        assert judged(make(server)).value == value
+    assert len(server.requests) == asked
+
+
 def test_it_works_inside_a_running_event_loop(make):
     with serving(good()) as server:
         judge = make(server)

@@ -22,12 +22,15 @@ from xml.etree import ElementTree
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+EVENTS = "3"
+"""Of each command, at which the short part lets the disk fail."""
 
 
 class Part(NamedTuple):
     """One kind of torture: a script of this folder, or tests whose cases count."""
 
     what: str
+    """For the table; `{kinds}` stands for how many kinds of cases the script counts."""
     promise: str
     script: str = ""
     tests: str = ""
@@ -42,12 +45,13 @@ PARTS = (
         script="fuzz.py", whole=("--cases", "20000"), short=("--cases", "3000"),
     ),
     Part(
-        "kills and full disks, at file events of eight commands that write",
-        "each file is as before or as it should be; a full disk is one line",
-        script="disk.py", short=("--each", "4"),
+        "kills and full disks, at file events of {kinds} commands that write",
+        "each file is as before or as it should be; a full disk is one line; the same command "
+        "again leaves what an undisturbed run leaves",
+        script="disk.py", short=("--each", EVENTS),
     ),
     Part(
-        "flipped bits, in eight kinds of stored files",
+        "flipped bits, in {kinds} kinds of stored files",
         "refused, or harmless",
         script="flips.py", whole=("--each", "2000"), short=("--each", "200"),
     ),
@@ -78,7 +82,7 @@ def main() -> int:
     rows, held = [], True
     for part in PARTS:
         begun = time.monotonic()
-        tried, faults = run(part, asked.short, asked.seed)
+        part, tried, faults = run(part, asked.short, asked.seed)
         held = held and faults == 0
         rows.append((part, tried, faults))
         print(f"{part.what}: {tried} tried, {faults} faults, {time.monotonic() - begun:.0f} s")
@@ -87,11 +91,11 @@ def main() -> int:
     return int(not held)
 
 
-def run(part: Part, short: bool, seed: str) -> tuple[int | None, int]:
-    """How many cases were tried and how many did not hold; None where the machine cannot."""
+def run(part: Part, short: bool, seed: str) -> tuple[Part, int | None, int]:
+    """The part, cases tried (None where the machine cannot) and how many of them did not hold."""
     if part.script == "disk.py" and shutil.which("cc") is None:
         print("no C compiler: the disk cannot be made to fail")
-        return None, 0
+        return part._replace(what=part.what.format(kinds="all")), None, 0
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder, "counts")
         if part.tests:
@@ -102,7 +106,7 @@ def run(part: Part, short: bool, seed: str) -> tuple[int | None, int]:
                 name: int(suite.get(name)) for name in ("tests", "skipped", "failures", "errors")
             }
             faults = numbers["failures"] + numbers["errors"]
-            return numbers["tests"] - numbers["skipped"], faults
+            return part, numbers["tests"] - numbers["skipped"], faults
         options = list(part.short if short else part.whole)
         if part.script in ("fuzz.py", "flips.py"):
             options += ["--seed", seed]
@@ -111,7 +115,8 @@ def run(part: Part, short: bool, seed: str) -> tuple[int | None, int]:
         if not counts.is_file():
             raise SystemExit(f"{part.script} ended with {code} before it had counted")
         told = json.loads(counts.read_text())
-        return sum(told["tried"].values()), len(told["faults"])
+        part = part._replace(what=part.what.format(kinds=len(told["tried"])))
+        return part, sum(told["tried"].values()), len(told["faults"])
 
 
 def page(rows: list[tuple[Part, int | None, int]], short: bool, seed: str) -> str:
@@ -123,7 +128,7 @@ def page(rows: list[tuple[Part, int | None, int]], short: bool, seed: str) -> st
         "if a case does not hold. `.ci/run` runs a short part of it.",
         "",
         f"This is {'the short' if short else 'a whole'} run with seed {seed}."
-        + (" It lets the disk fail at four events of each command." if short else ""),
+        + (f" It lets the disk fail at {EVENTS} events of each command." if short else ""),
         "",
         "| what | tried | held | the promise |",
         "| --- | --- | --- | --- |",

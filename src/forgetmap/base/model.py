@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.files import read_small
+from forgetmap.base.limits import JSON_MIB, MIB
 
 CHECKSUM = "checksum"
 """The field of a written result that tells whether the others are as they were written."""
@@ -42,14 +45,37 @@ def sealed_json(result: BaseModel, indent: int | None = 2) -> str:
         ...
         forgetmap.base.errors.InputError: was changed after it was written...
     """
-    content = json.loads(result.model_dump_json())
-    text = json.dumps(
-        {**content, CHECKSUM: _digest(content)},
+    return json.dumps(
+        sealed(json.loads(result.model_dump_json())),
         indent=indent,
         ensure_ascii=False,
         separators=None if indent else (",", ":"),
     )
-    return text
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain content with a checksum of itself, to be written as JSON.
+
+    Example:
+        >>> list(sealed({"n": 3}))
+        ['n', 'checksum']
+    """
+    return {**content, CHECKSUM: _digest(json.loads(json.dumps(content)))}
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Read what was given to `sealed`; an object without a checksum is taken as it is."""
+    raw = read_small(path, JSON_MIB.value * MIB, "a file of forgetmap", f"; {JSON_MIB.advice}")
+    try:
+        content = json.loads(raw)
+        check_seal(content)
+    except (ValueError, RecursionError) as error:
+        is_clear = isinstance(error, InputError)
+        raise InputError(f"{path}: {error if is_clear else f'is not JSON ({error})'}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: is not a JSON object")
+    content.pop(CHECKSUM, None)
+    return content
 
 
 def check_seal(content: Any) -> None:

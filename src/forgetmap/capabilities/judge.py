@@ -133,7 +133,7 @@ class Judge:
         self._patience = Patience(attempts, timeout, pause)
         self._failure_budget = failure_budget
         self._price = price
-        self._cache = _Cache(Path(cache))
+        self._cache = Replies(Path(cache))
         self._planned = 0
         self._failures: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
@@ -261,7 +261,11 @@ class Judge:
         return Value(None, status, reason if reply is None else reply[:200])
 
 
-class _Cache:
+def _checksum(key: str, text: str) -> str:
+    return hashlib.sha256(f"{key} {text}".encode()).hexdigest()
+
+
+class Replies:
     """Replies by the hash of what was asked, in one SQLite file that several runs may share."""
 
     def __init__(self, path: Path) -> None:
@@ -278,16 +282,32 @@ class _Cache:
                 "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, text TEXT NOT NULL, "
                 "tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL) WITHOUT ROWID"
             )
+            self._database.execute(
+                "CREATE TABLE IF NOT EXISTS checksums (key TEXT PRIMARY KEY, checksum TEXT) "
+                "WITHOUT ROWID"
+            )
 
     def get(self, key: str) -> str | None:
+        """The reply; None where there is none, or where it was damaged since, to be asked again.
+
+        Replies of older versions have no checksum and are taken as they are.
+        """
         with self._clear_errors():
-            asked = self._database.execute("SELECT text FROM replies WHERE key = ?", (key,))
+            asked = self._database.execute(
+                "SELECT text, checksum FROM replies LEFT JOIN checksums USING (key) WHERE key = ?",
+                (key,),
+            )
             row = asked.fetchone()
-        return None if row is None else str(row[0])
+        if row is None or row[1] not in (None, _checksum(key, str(row[0]))):
+            return None
+        return str(row[0])
 
     def put(self, key: str, reply: JudgeReply) -> None:
+        """Keep a reply."""
         row = key, reply.text, reply.tokens_in, reply.tokens_out
-        with self._clear_errors():
+        check = key, _checksum(key, reply.text)
+        with self._clear_errors():  # the checksum first: alone it does no harm
+            self._database.execute("INSERT OR REPLACE INTO checksums VALUES (?, ?)", check)
             self._database.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
 
     @contextlib.contextmanager

@@ -14,7 +14,7 @@ from forgetmap.answers.items import Item
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
 from forgetmap.capabilities.manifest import Manifest
-from forgetmap.readers import captrack, parquet
+from forgetmap.readers import captrack, evaluation, parquet
 from forgetmap.readers.captrack import Record
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.samples.table import Samples
@@ -68,6 +68,7 @@ def load_responses(
     warnings: list[str] = []
     how = ReadOptions(text=True, tick=tick)
     try:
+        evaluation.check_responses(path)
         is_samples = parquet.sniff(path)
         records = _from_samples(path, how) if is_samples else captrack.records(path, how, warnings)
         by_model = _collect(records, manifest)

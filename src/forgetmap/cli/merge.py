@@ -270,9 +270,10 @@ def _as_json(how: How, merged: Path | None, swept: Sweep | None, moved: WeightDr
     parts: dict[str, Any] = {}
     if merged:
         parts["merged"] = {"folder": str(merged), **asdict(how)}
-    for name, part in (("sweep", swept), ("drift", moved)):
-        if part:
-            parts[name] = part.model_dump(mode="json")
+    if swept:
+        parts["sweep"] = json.loads(swept.to_json())
+    if moved:
+        parts["drift"] = moved.model_dump(mode="json")
     return json.dumps(parts, indent=2)
 
 

@@ -24,6 +24,7 @@ from ml_dtypes import bfloat16
 from forgetmap.base.checkpoints import header_bytes, new_folder, write_json
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import file_hash
+from forgetmap.base.model import sealed
 from forgetmap.base.words import brief
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ def convert_gguf(path: str | Path, out: str | Path, dtype: SaveType = "float32")
         write_json(folder / "tokenizer_config.json", _tokenizer_config(meta))
         _save_weights(folder / "model.safetensors", _weights(tensors, meta, architecture), dtype)
         sums = {file.name: file_hash(file) for file in sorted(folder.iterdir())}
-        write_json(folder / ABOUT, {"source": path.name, "sha256": file_hash(path), "files": sums})
+        about = {"source": path.name, "sha256": file_hash(path), "files": sums}
+        write_json(folder / ABOUT, sealed(about))
     return out
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import file_hash
-from forgetmap.base.json import read_json
+from forgetmap.base.model import read_sealed
 from forgetmap.evaluate.convert import SaveType, convert_gguf
 
 
@@ -91,7 +91,7 @@ def _check_made(out: Path, model: Packaged) -> None:
     """Accept what an earlier call made, if it is whole; anything else is not ours to touch."""
     from forgetmap.evaluate.convert import ABOUT
 
-    about = read_json(out / ABOUT) if (out / ABOUT).is_file() else {}
+    about = read_sealed(out / ABOUT) if (out / ABOUT).is_file() else {}
     if about.get("sha256") != model.sha256:
         raise InputError(f"{out}: exists already and is not this model; name another folder")
     for file, expected in about["files"].items():

@@ -14,7 +14,7 @@ import orjson
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import file_hash, replacing, write_text
-from forgetmap.base.json import read_json
+from forgetmap.base.model import read_sealed, sealed
 from forgetmap.evaluate.answers import extract, is_right
 from forgetmap.evaluate.prompts import Prompt, Request, as_written
 from forgetmap.evaluate.questions import UNSCORED, Question, Suite, Task
@@ -131,7 +131,9 @@ def write_results(
         **about,
         "samples_sha256": file_hash(folder / SAMPLES),
     }
-    write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+    if suite.manifest:
+        manifest["responses_sha256"] = file_hash(folder / RESPONSES)
+    write_text(folder / MANIFEST, json.dumps(sealed(manifest), indent=2) + "\n")
     return Samples.read(folder / SAMPLES)
 
 
@@ -151,8 +153,8 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     path = folder / MANIFEST
     if not path.is_file():
         return None
-    manifest = read_json(path)
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+    manifest = read_sealed(path)
+    if manifest.get("format") != FORMAT:
         raise InputError(f"{path}: is not the manifest of an evaluation; name another folder")
     if not isinstance(version := manifest.get("schema_version"), int) or version > SCHEMA_VERSION:
         raise InputError(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import file_hash
-from forgetmap.base.json import read_json
+from forgetmap.base.model import read_sealed
 from forgetmap.readers import parquet
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.samples.table import Samples
@@ -17,6 +17,7 @@ from forgetmap.samples.table import Samples
 COMPANIONS = ("*",)
 """All files of the folder are forgetmap's own."""
 _ANSWERS, _SAMPLES, _MANIFEST = "answers.jsonl", "samples.parquet", "manifest.json"
+_RESPONSES = "responses.jsonl"
 
 
 def sniff(path: Path) -> bool:
@@ -30,11 +31,20 @@ def read(path: Path, how: ReadOptions) -> Samples:
         raise InputError(
             f"{path}: this evaluation has not finished; run its `forgetmap eval` again to go on"
         )
-    manifest = read_json(path / _MANIFEST)
-    told = manifest.get("samples_sha256") if isinstance(manifest, dict) else None
-    if told is not None and told != file_hash(path / _SAMPLES):
+    _check(path / _SAMPLES, read_sealed(path / _MANIFEST).get("samples_sha256"))
+    return parquet.read(path / _SAMPLES, how)
+
+
+def check_responses(path: Path) -> None:
+    """Refuse answers that a run wrote for `forgetmap score`, if they were changed since."""
+    manifest = path.with_name(_MANIFEST)
+    if path.name == _RESPONSES and manifest.is_file() and sniff(path.parent):
+        _check(path, read_sealed(manifest).get("responses_sha256"))
+
+
+def _check(path: Path, told: str | None) -> None:
+    if told is not None and told != file_hash(path):
         raise InputError(
-            f"{path / _SAMPLES}: is not the file that {_MANIFEST} tells of (its checksum differs); "
+            f"{path}: is not the file that {_MANIFEST} tells of (its checksum differs); "
             "run its `forgetmap eval` again, which makes it from the stored answers"
         )
-    return parquet.read(path / _SAMPLES, how)

@@ -15,7 +15,7 @@ from typing import Any
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import make_folder, write_text
 from forgetmap.base.json import read_json
-from forgetmap.base.model import Frozen, parse_result
+from forgetmap.base.model import Frozen, parse_result, sealed_json
 from forgetmap.base.version import __version__
 from forgetmap.base.words import some
 from forgetmap.evaluate.models import Model, Running, open_model
@@ -96,6 +96,10 @@ class Sweep(Frozen):
     """Whether the chosen point is within the budget at the high end of its interval too."""
     folder: str | None = None
     """Where the chosen model lies."""
+
+    def to_json(self) -> str:
+        """The `sweep` part of `merge --json`."""
+        return sealed_json(self)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Sweep:

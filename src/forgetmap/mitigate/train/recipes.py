@@ -8,15 +8,15 @@ stopped goes on from its last checkpoint; one that is done is not done again.
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import orjson
-
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import make_folder, write_text
+from forgetmap.base.model import read_sealed, sealed
 from forgetmap.evaluate.models import extra_missing
 from forgetmap.evaluate.questions import Suite
 
@@ -322,18 +322,23 @@ def train(
     trainer.train(resume_from_checkpoint=bool(list(out.glob("checkpoint-*"))))
     trainer.save_model(str(out))
     job.tokenizer.save_pretrained(str(out))
-    write_text(out / _MANIFEST, orjson.dumps(told, option=orjson.OPT_INDENT_2).decode())
+    write_manifest(out, told)
     return out
 
 
 _MANIFEST = "recipe.json"
 
 
+def write_manifest(out: Path, told: dict[str, Any]) -> None:
+    """Say how a model was trained; written last, so that it stands for the whole folder."""
+    write_text(out / _MANIFEST, json.dumps(sealed(told), indent=2))
+
+
 def _is_done(out: Path, told: dict[str, Any]) -> bool:
     manifest = out / _MANIFEST
     if not manifest.is_file():
         return False
-    made = orjson.loads(manifest.read_bytes())
+    made = read_sealed(manifest)
     if made != told:
         differing = sorted(key for key in {*made, *told} if made.get(key) != told.get(key))
         raise InputError(
