@@ -142,6 +142,7 @@ def compare(
     deterministic: Deterministic = False,
     draws: Annotated[int, typer.Option(help="Draws of the test for clusters.")] = 10_000,
     seed: Seed = 0,
+    verbose: Annotated[bool, typer.Option("--verbose", help="List every note.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Map what was lost and gained between two logs.
@@ -204,7 +205,7 @@ def compare(
         from forgetmap.views.terminal import maps as terminal
         from forgetmap.views.terminal.console import open_console
 
-        terminal.print_map(result, open_console(), gates)
+        terminal.print_map(result, open_console(), gates, verbose=verbose)
     if judgement:
         show_judgement(judgement, quiet=quiet or str(json) == "-")
     if not all(gate_result.holds for gate_result in gates):

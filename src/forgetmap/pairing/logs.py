@@ -91,6 +91,8 @@ class Stock:
     """Rows with a score that is neither 0 nor 1."""
     broken: int
     """Rows with a score that is not a whole number."""
+    unanswered: int
+    """Rows in which no answer was found."""
     repeats: int
     prompts: Any
     """Sum of the prompts' hashes: where it agrees, the prompts do."""
@@ -136,6 +138,13 @@ class Logs:
             if (bad := self._count("bad_options", side))
         ]
         self.scales = self._find_scales()
+        self.warnings += [
+            f"{self.name(side)}: no answer was found in any of the {stock.rows:,} rows of "
+            f"{task}; check how answers are extracted"
+            for side in self.sides
+            for (task, metric), stock in sorted(self.stock[side].items())
+            if (task, metric) in self.chosen[side] and stock.unanswered == stock.rows
+        ]
         self.warnings += list(scale_notes(self.scales, threshold))
         for side in self.sides:
             self._define(f"{side}_scores", self._scores(side))
@@ -196,7 +205,7 @@ class Logs:
                        min({_number("score")}), max({_number("score")}),
                        count(*) FILTER (score <> 0 AND score <> 1 AND NOT isnan(score)),
                        count(*) FILTER (score <> floor(score) AND NOT isnan(score)),
-                       max(repeat)::BIGINT + 1, {prompts}
+                       count(*) FILTER (status = 'no_answer'), max(repeat)::BIGINT + 1, {prompts}
                 FROM {side}_rows GROUP BY task, metric"""
         )
         return {(task, metric): Stock(*numbers) for task, metric, *numbers in rows}

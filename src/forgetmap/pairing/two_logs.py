@@ -251,7 +251,7 @@ class PairedLogs(Logs):
         scored = [pattern for pattern in patterns if pattern.runs_before and pattern.runs_after]
         coverage, conflicts = self._cover(patterns, scored, before, after)
         if not scored:
-            raise InputError(_nothing_in_common(coverage))
+            raise InputError(_nothing_in_common(coverage, patterns))
         return Pairs(
             patterns=_as_arrays(scored),
             metrics=self.metric_names(before, after),
@@ -629,9 +629,18 @@ def _other_options(scored: list[_Pattern]) -> list[str]:
     return [f"{items} items have another number of options after; that before counts"]
 
 
-def _nothing_in_common(coverage: Coverage) -> str:
+def _nothing_in_common(coverage: Coverage, patterns: list[_Pattern]) -> str:
     if coverage.unscored:
-        return f"none of the {coverage.unscored} common items has a score on both sides"
+        both = [each for each in patterns if None not in (each.runs_before, each.runs_after)]
+        lacking = {
+            "before": sum(each.items for each in both if not each.runs_before),
+            "after": sum(each.items for each in both if not each.runs_after),
+        }
+        listed = ", ".join(f"{count} lack it {side}" for side, count in lacking.items() if count)
+        return (
+            f"none of the {coverage.unscored} common items has a score on both sides: {listed}; "
+            "was that log scored, and is its column of scores the right one?"
+        )
     hint = (
         "the ids agree but the content differs; if only the prompt's wording changed, "
         "pair by id with --identity index"

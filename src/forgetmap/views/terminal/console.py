@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 
 from rich.console import Console, JustifyMethod
@@ -35,10 +36,45 @@ def say(out: Console, text: str, style: str = "") -> None:
     out.print(Text(text, style=style))
 
 
-def say_notes(out: Console, notes: Iterable[str], style: str = "dim") -> None:
-    """Print the notes under a result."""
-    for note in notes:
+def say_notes(
+    out: Console, notes: Iterable[str], style: str = "dim", *, verbose: bool = False
+) -> None:
+    """Print the notes under a result; those that say the same of many things in one line."""
+    listed = list(notes)
+    for note in listed if verbose else in_short(listed):
         say(out, f"note: {clean(note)}", style)
+
+
+_ALIKE = 3
+"""As many notes of one kind are told in one line."""
+
+
+def in_short(notes: Iterable[str]) -> list[str]:
+    """Notes, of which those that differ only in what they speak of are counted.
+
+    Example:
+        >>> in_short([f"before: {task}: 2 lines hold no score" for task in ("a", "b", "c", "d")])
+        ['before: a: 2 lines hold no score (and 3 more notes like it: --verbose lists them)']
+    """
+    kinds: dict[str, list[str]] = {}
+    for note in notes:
+        kinds.setdefault(_kind(note), []).append(note)
+    return [
+        f"{alike[0]} (and {len(alike) - 1} more notes like it: --verbose lists them)"
+        if len(alike) >= _ALIKE
+        else note
+        for alike in kinds.values()
+        for note in (alike[:1] if len(alike) >= _ALIKE else alike)
+    ]
+
+
+def _kind(note: str) -> str:
+    """A note without what it speaks of: names before colons, names of tasks, numbers."""
+    side, _, rest = note.partition(": ") if note.startswith(("before: ", "after: ")) else ("",) * 3
+    text = rest if side else note
+    text = re.sub(r"^[^:]{1,200}: ", "", text)
+    text = re.sub(r"\btask \S+", "task", text)
+    return f"{side} {re.sub(r'[0-9]+', '0', text)}"
 
 
 def say_table(out: Console, table: Table) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from forgetmap.base.words import clean, percent
+from forgetmap.base.words import clean, percent, some
 from forgetmap.gate.judgement import GateResult
 from forgetmap.map.graded import ScoreChange
 from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS, Cell, Compat, ForgettingMap
@@ -36,7 +36,13 @@ WIDE = 120
 """Columns from which there is room for raw flips and p-values."""
 
 
-def print_map(result: ForgettingMap, out: Console, gates: list[GateResult] | None = None) -> None:
+def print_map(
+    result: ForgettingMap,
+    out: Console,
+    gates: list[GateResult] | None = None,
+    *,
+    verbose: bool = False,
+) -> None:
     """Print the map: the headline sentence, how far it can be trusted, then the cells."""
     say(out, words.headline(result), f"bold {verdict_style(result.old.verdict.forgetting)}")
     say(out, words.verdict(result))
@@ -58,7 +64,7 @@ def print_map(result: ForgettingMap, out: Console, gates: list[GateResult] | Non
         say_table(out, _scores(graded))
     if hidden := len(result.tasks) - len(shown):
         say(out, f"{hidden} tasks that lost less: --csv, --json and --report list all")
-    say_notes(out, result.warnings)
+    say_notes(out, result.warnings, verbose=verbose)
     say(out, _legend(out.width), "dim")
 
 
@@ -116,6 +122,7 @@ def _trust(result: ForgettingMap) -> list[str]:
         f"{clean(result.before.name, 40)} -> {clean(result.after.name, 40)}",
         f"{covered.matched:,} items in {len(result.tasks)} tasks, {result.before.runs} and "
         f"{result.after.runs} runs, paired by {covered.identity}",
+        f"metric: {_metrics(result.settings.metric)}",
     ]
     missing = {
         "only before": covered.only_before,
@@ -143,6 +150,16 @@ def _trust(result: ForgettingMap) -> list[str]:
         for confound in result.confounds
     ]
     return lines
+
+
+def _metrics(chosen: Mapping[str, str]) -> str:
+    """The metric of each task, with its filter where the harness has them."""
+    by_metric: dict[str, list[str]] = {}
+    for task, metric in chosen.items():
+        by_metric.setdefault(metric, []).append(task)
+    if len(by_metric) == 1:
+        return clean(next(iter(by_metric)), 60)
+    return "; ".join(f"{clean(name, 60)} ({some(tasks, 3)})" for name, tasks in by_metric.items())
 
 
 def _why(cell: Cell) -> list[str]:
