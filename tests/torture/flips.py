@@ -200,7 +200,7 @@ def make_models(home: Path) -> Iterator[Stored]:
     models = [str(write_model(home / "base", base))]
     models.append(str(write_model(home / "tuned", random_tensors(2, like=base))))
     suite = hostile_endpoint.suite("text")
-    sweep = _Run(*models, home / "swept", SweepQuestions(suite), How(), None, print, print, True)
+    sweep = _Run(*models, home / "swept", SweepQuestions(suite), How(), None, str, print, True)
     sweep._merge(0.5)
     point = home / "swept/weight-0.5"
     yield Stored("point of a sweep", point / "point.json", lambda: _point(sweep, point))

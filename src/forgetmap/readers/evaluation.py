@@ -37,7 +37,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
 
 def check_responses(path: Path) -> None:
     """Refuse answers that a run wrote for `forgetmap score`, if they were changed since."""
-    manifest = path.with_name(_MANIFEST)
+    manifest = path.parent / _MANIFEST
     if path.name == _RESPONSES and manifest.is_file() and sniff(path.parent):
         _check(path, read_sealed(manifest).get("responses_sha256"))
 
