@@ -16,9 +16,9 @@ KEPT = sorted(path.parent for path in fuzz.CORPUS.glob("*/case.json"))
 @pytest.fixture
 def alarm():
     """The handler that stops a case which takes too long."""
-    usual = signal.signal(signal.SIGALRM, fuzz.stop)
+    usual = signal.signal(signal.SIGPROF, fuzz.stop)
     yield
-    signal.signal(signal.SIGALRM, usual)
+    signal.signal(signal.SIGPROF, usual)
 
 
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
@@ -63,7 +63,7 @@ def hang():
         time.sleep(0.01)
 
 def hang_without_end():
-    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    signal.signal(signal.SIGPROF, signal.SIG_IGN)
     hang()
 
 def take_memory():

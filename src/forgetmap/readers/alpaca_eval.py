@@ -2,7 +2,7 @@
 
 A list of comparisons of the model's output with a baseline's. The preference, from 1 (the baseline)
 to 2 (the model), becomes a score from 0 to 1; a draw is 0.5. Checked against
-tatsu-lab/alpaca_eval `main.py`, `metrics/winrate.py` and `metrics/helpers.py`, 0.3 to 0.6.
+tatsu-lab/alpaca_eval `main.py`, `metrics/winrate.py` and `metrics/helpers.py`.
 """
 
 from __future__ import annotations

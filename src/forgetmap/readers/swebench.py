@@ -2,7 +2,7 @@
 
 The issues are not in these files, so items are known by their instance id. An instance without a
 verdict (its patch did not apply, or the run broke) has no score; SWE-bench counts it as not
-resolved. Checked against SWE-bench 2.0 to 5.0.2, `swebench/harness/reporting.py` and `grading.py`.
+resolved. Checked against SWE-bench 5.0.2 and an older `reporting.py` and `grading.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """verl: `<step>.jsonl` in the folder that `validation_data_dir` or `rollout_data_dir` names.
 
 One line is one answer at one step of training; answers to the same prompt are repeats. Each step
-is a model of its own. Checked against verl 0.3 to 0.9.1, `trainer/ppo/ray_trainer.py`.
+is a model of its own. Checked against verl 0.9.1 and an older `trainer/ppo/ray_trainer.py`.
 """
 
 from __future__ import annotations
