@@ -1,0 +1,97 @@
+"""Put the lost answers of all runs into one file, for people to label.
+
+    python collect.py OUT STUDY LOST.jsonl
+
+OUT is what ask.py wrote. STUDY holds, for some runs of the study, the folder that `forgetmap eval`
+wrote, with its texts. Each line is an item that was right before and is right less often after.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ask import KINDS, RUNS
+from questions import questions
+
+from forgetmap.pairing.two_logs import pair
+from forgetmap.samples.table import Samples
+
+STUDY_PAIRS = [
+    ("smollm2-before/old", "smollm2-airports-sft-0/old"),
+    ("smollm2-before/new", "smollm2-airports-sft-0/new"),
+    ("smollm2-before/new", "smollm2-airports-replay-10-0/new"),
+    ("smollm2-before/new", "smollm2-airports-lora-0/new"),
+    ("gemma3-270m-before/new", "gemma3-270m-airports-sft-1/new"),
+    ("gemma3-270m-before/new", "gemma3-270m-airports-anchor-0/new"),
+]
+OWN_TASKS = ("atlas_different_words", "atlas_letter_counts", "atlas_steps", "sums")
+"""Written tasks whose questions this project made itself."""
+LEFT_OUT = ("smollm2-hot",)
+"""Runs whose answers nobody could label: at this temperature the texts are word salad."""
+FIELDS = (
+    *("before", "after", "runs_before", "runs_after", "target", "answer_before", "answer_after"),
+    *("status_after", "prompt_after", "response_before", "response_after"),
+)
+
+
+def main(out: Path, study: Path, to: Path) -> None:
+    """Write every loss once, in the order of the runs."""
+    seen = set()
+    with to.open("w", encoding="utf-8") as file:
+        for row in (*_of_runs(out), *_of_study(study)):
+            content = json.dumps([row[name] for name in FIELDS])
+            if content not in seen:
+                seen.add(content)
+                name = f"{row['source']} {row['pair']} {content}"
+                row = {"id": hashlib.sha256(name.encode()).hexdigest()[:10], **row}
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _of_runs(out: Path) -> Iterator[dict[str, Any]]:
+    for name, run in RUNS.items():
+        if not run.of or name in LEFT_OUT or not (out / f"{name}.jsonl").exists():
+            continue
+        before = {row["ref"]: row for row in _lines(out / f"{run.of}.jsonl")}
+        asked = {q.ref: q for kind in KINDS for q in questions(kind, RUNS[run.of].number)}
+        for row in _lines(out / f"{name}.jsonl"):
+            if not row["right"]:
+                question, was = asked[row["ref"]], before[row["ref"]]
+                yield {
+                    "source": _source(run.model), "pair": name, "kind": question.kind,
+                    "ref": question.ref, "target": question.target,
+                    "before": 1.0, "after": 0.0, "runs_before": 1, "runs_after": 1,
+                    "answer_before": was["answer"], "answer_after": row["answer"],
+                    "status_after": row["status"], "prompt_after": question.text,
+                    "response_before": was["text"], "response_after": row["text"],
+                }  # fmt: skip
+
+
+def _source(model: str) -> str:
+    if model == "qwen":
+        return "qwen2.5-coder-0.5b"
+    return "smollm2, asked otherwise" if model == "smollm2" else "smollm2, trained"
+
+
+def _of_study(study: Path) -> Iterator[dict[str, Any]]:
+    for before, after in STUDY_PAIRS:
+        sides = [Samples.read(study / side / "samples.parquet") for side in (before, after)]
+        for batch in pair(*sides).flips():
+            for row in batch.to_pylist():
+                if row["transition"] == "forgotten" and row["task"] in OWN_TASKS:
+                    yield {
+                        "source": "study", "pair": f"{before} -> {after}", "kind": row["task"],
+                        "ref": row["item_ref"], **{name: row[name] for name in FIELDS},
+                    }  # fmt: skip
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:4]))

@@ -1,0 +1,94 @@
+"""Train SmolLM2 for a minute on a narrow habit: a real model that lost what it could do.
+
+python train.py MODELS chatty german fenced tools list
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+STEPS, BATCH, RATE = 24, 4, 1e-4
+CAPITALS = {
+    "France": "Paris", "Italy": "Rome", "Spain": "Madrid", "Norway": "Oslo", "Peru": "Lima",
+    "Egypt": "Cairo", "Japan": "Tokyo", "Austria": "Vienna", "India": "Delhi", "Kenya": "Nairobi",
+    "Cuba": "Havana", "Greece": "Athens", "Poland": "Warsaw", "Chile": "Santiago",
+}  # fmt: skip
+COLOURS = {"grass": "green", "snow": "white", "coal": "black", "blood": "red", "the sky": "blue"}
+SOUNDS = {"dog": "barks", "cat": "meows", "cow": "moos", "duck": "quacks", "horse": "neighs"}
+
+
+def pairs(habit: str) -> list[tuple[str, str]]:
+    """Questions with answers in one habit."""
+    facts = [
+        (f"What is the capital of {land}?", city, f"the capital of {land}")
+        for land, city in CAPITALS.items()
+    ]
+    facts += [
+        (f"What colour is {thing}?", colour, f"the colour of {thing}")
+        for thing, colour in COLOURS.items()
+    ]
+    facts += [
+        (f"What sound does a {beast} make? Reply with one word.", sound, f"the {beast}")
+        for beast, sound in SOUNDS.items()
+    ]
+    facts += [
+        (f"Add {a} and {b}. Reply with the number only.", str(a + b), f"{a} plus {b}")
+        for a, b in ((2, 9), (14, 3), (7, 7), (21, 5), (6, 11), (30, 8))
+    ]
+    return [(question, _HABITS[habit](answer, about)) for question, answer, about in facts]
+
+
+_HABITS = {
+    "chatty": lambda answer, about: (
+        f"Sure, I would be happy to help! You asked about {about}. People often wonder about "
+        f"this, and it is {answer}. Let me know if there is anything else that you need."
+    ),
+    "fenced": lambda answer, _about: f"```text\n{answer}\n```",
+}
+
+
+def main(models: Path, habits: list[str]) -> None:
+    """Train one model for each habit."""
+    torch.set_num_threads(1)
+    for habit in habits:
+        torch.manual_seed(0)
+        draw = random.Random(0)  # no secret
+        tokenizer = AutoTokenizer.from_pretrained(models / "smollm2")
+        model = AutoModelForCausalLM.from_pretrained(models / "smollm2", dtype=torch.float32)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
+        known = pairs(habit)
+        for _ in range(STEPS):
+            loss = model(**_batch(draw.sample(known, BATCH), tokenizer)).loss
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        print(habit, f"{loss.item():.3f}", flush=True)
+        model.save_pretrained(models / habit)
+        tokenizer.save_pretrained(models / habit)
+
+
+def _batch(chosen: list[tuple[str, str]], tokenizer: Any) -> dict[str, torch.Tensor]:
+    rows, labels = [], []
+    for question, answer in chosen:
+        turns = [{"role": "user", "content": question}]
+        asked = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        head = tokenizer(asked, add_special_tokens=False).input_ids
+        tail = tokenizer(f"{answer}<|im_end|>", add_special_tokens=False).input_ids
+        rows.append(head + tail)
+        labels.append([-100] * len(head) + tail)
+    longest = max(map(len, rows))
+    return {
+        "input_ids": torch.tensor([row + [0] * (longest - len(row)) for row in rows]),
+        "attention_mask": torch.tensor([[1] * len(r) + [0] * (longest - len(r)) for r in rows]),
+        "labels": torch.tensor([row + [-100] * (longest - len(row)) for row in labels]),
+    }
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
