@@ -11,6 +11,7 @@ import pytest
 import golden
 from forgetmap.base.errors import InputError
 from forgetmap.readers import bfcl
+from forgetmap.readers.framework import ReadOptions
 from golden import json_lines
 from logs import write_jsonl
 from places import DATA
@@ -145,3 +146,11 @@ def test_an_answer_that_stands_twice_is_refused(log):
     write_jsonl(result, [*answers, answers[0]])
     with pytest.raises(InputError, match=r":6: .*stands twice"):
         read(log)
+
+
+def test_its_own_types_of_error_become_statuses():
+    found = bfcl.read(LOGS / "after", ReadOptions(text=True)).data.to_pylist()
+    told = {row["item_ref"]: (row["status"], row["answer"]) for row in found}
+    assert told["simple_python_0"] == ("ok", "[{'double': {'x': 5}}]")  # value_error: a call
+    assert told["simple_python_2"] == ("no_answer", None)  # decoder_failed: no call
+    assert told["simple_python_4"][0] == "error"  # the model could not be asked

@@ -118,3 +118,19 @@ def test_refusals(task, says, tmp_path):
     results = {"date": "", "hash": "h", "eval": {"HumanEval/0": task}}
     with pytest.raises(InputError, match=says):
         read(write(tmp_path, results))
+
+
+def test_a_timeout_is_told(tmp_path):
+    results = results_of()
+    results["eval"] = {
+        "Mbpp/2": [{"base_status": "pass", "plus_status": "timeout"}],
+        "Mbpp/3": [{"base_status": "timeout", "plus_status": "fail"}],
+    }
+    found = {(row["item_ref"], row["metric"]): row for row in rows(write(tmp_path, results))}
+    told = {key: (row["score"], row["status"]) for key, row in found.items()}
+    assert told == {
+        ("Mbpp/2", "base"): (1.0, "ok"),
+        ("Mbpp/2", "plus"): (0.0, "timeout"),
+        ("Mbpp/3", "base"): (0.0, "timeout"),
+        ("Mbpp/3", "plus"): (0.0, "timeout"),
+    }

@@ -388,6 +388,7 @@ def test_an_error_outweighs_a_score(tmp_path):
     ("changes", "status"),
     [
         ({"limit": {"type": "token", "limit": 9}}, "truncated"),
+        ({"limit": {"type": "time", "limit": 9}}, "timeout"),
         ({"output": {"choices": [{"stop_reason": "content_filter"}]}}, "refused"),
         ({"scores": {"match": {"value": "I", "reason": "refusal"}}}, "refused"),
         ({"scores": {"match": {"value": "I", "answer": ""}}}, "no_answer"),

@@ -26,6 +26,14 @@ COMPANIONS = ("data_*.csv",)
 """Tables of totals that BFCL writes beside the scores."""
 _FAILED_CALL = "Error during inference"
 """How the answer begins if the model could not be asked."""
+_STATUSES = {
+    "ast_decoder": "no_answer",
+    "executable_decoder": "no_answer",
+    "multi_turn:empty_turn_model_response": "no_answer",
+    "multi_turn:force_terminated": "truncated",
+}
+"""BFCL's `error_type`, or what stands before its colon, where it says that no call was read or that
+the steps ran out. The other types say that a call was read and is wrong."""
 
 
 def sniff(path: Path) -> bool:
@@ -71,7 +79,7 @@ def _rows(file: Path, how: ReadOptions, meta: Meta) -> Iterator[dict[str, Any]]:
             "item_ref": reference,
             "metric": "correct",
             "score": None if failed else float(failure is None),
-            "status": "error" if failed else None,
+            "status": "error" if failed else _status(failure),
             "source": f"{file_name(result_file)}:{line}",
         }
         if how.text:
@@ -80,15 +88,21 @@ def _rows(file: Path, how: ReadOptions, meta: Meta) -> Iterator[dict[str, Any]]:
         yield row
 
 
+def _status(failure: dict[str, Any] | None) -> str | None:
+    """What BFCL's own type of error says of the answer; None where a call was read."""
+    kind = str((failure or {}).get("error_type") or "")
+    return _STATUSES.get(kind) or _STATUSES.get(kind.partition(":")[0])
+
+
 def _texts(result: Any, failure: dict[str, Any] | None) -> dict[str, str | None]:
-    """The response; where the item failed also the prompt, the target and the kind of error."""
+    """The response; where the item failed also the prompt, the target and what was read."""
     texts = {"response": optional_text(result)}
     if failure:
         prompt = failure.get("prompt")
         question = prompt.get("question") if isinstance(prompt, dict) else prompt
         texts["prompt"] = optional_text(question)
         texts["target"] = str(failure.get("possible_answer", "")) or None
-        texts["answer"] = optional_text(failure.get("error_type"))
+        texts["answer"] = optional_text(failure.get("model_result_decoded")) or None
     return texts
 
 

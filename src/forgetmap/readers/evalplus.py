@@ -32,6 +32,9 @@ _STATUSES = {
     **dict.fromkeys(("fail", "failed", "timeout", "timed out"), 0.0),
 }
 """Old and new words; a completion that ran too long has failed its tests."""
+_TOO_LONG = ("timeout", "timed out")
+Verdict = tuple[float, str | None]
+"""The score, and what the status column says of it where it says more."""
 
 
 def sniff(path: Path) -> bool:
@@ -68,7 +71,7 @@ def _rows(
             note_settings(meta, model, {"task version": version}, dataset)
         how.tally.records += len(scored)
         for index, (scores, solution) in enumerate(scored):
-            for metric, score in scores.items():
+            for metric, (score, status) in scores.items():
                 yield {
                     "model": model,
                     "run": file_name(file),
@@ -77,6 +80,7 @@ def _rows(
                     "repeat": repeats[model, task_id],
                     "metric": metric,
                     "score": score,
+                    "status": status,
                     "source": f"{file_name(file)} {task_id}[{index}]",
                     "response": solution if how.text else None,
                 }
@@ -89,7 +93,7 @@ def _model(file: Path) -> str:
     return name or file_name(file.parent)
 
 
-def _completions(completions: Any) -> Iterator[tuple[dict[str, float], str | None]]:
+def _completions(completions: Any) -> Iterator[tuple[dict[str, Verdict], str | None]]:
     """Scores and code of each completion; up to 0.2 the statuses came as two lists."""
     if isinstance(completions, dict):
         base, plus = completions["base"], completions.get("plus") or []
@@ -105,10 +109,16 @@ def _completions(completions: Any) -> Iterator[tuple[dict[str, float], str | Non
         yield scores, optional_text(completion.get("solution"))
 
 
-def _scores(base: Any, plus: Any) -> dict[str, float]:
+def _scores(base: Any, plus: Any) -> dict[str, Verdict]:
     """The extra tests count only where the base tests passed; without them there is no `plus`."""
     for status in (base, base if plus is None else plus):
         if not isinstance(status, str) or status not in _STATUSES:
             raise ValueError(f"status {status!r:.40} is unknown")
-    scores = {"base": _STATUSES[base]}
-    return scores if plus is None else scores | {"plus": min(_STATUSES[base], _STATUSES[plus])}
+    scores = {"base": _verdict(base)}
+    return (
+        scores if plus is None else scores | {"plus": _verdict(plus if _STATUSES[base] else base)}
+    )
+
+
+def _verdict(status: str) -> Verdict:
+    return _STATUSES[status], "timeout" if status in _TOO_LONG else None

@@ -36,6 +36,8 @@ _REASONS = {
     "no_response": "no_answer",
     "refusal": "refused",
 }
+_TIME_LIMITS = ("time", "working")
+"""Inspect's limits on time; the others limit tokens, messages and cost."""
 _STOPS = {"max_tokens": "truncated", "model_length": "truncated", "content_filter": "refused"}
 _SENDING = {  # how requests are sent, not what is asked
     *("seed", "system_message", "max_connections", "adaptive_connections", "max_retries"),
@@ -323,8 +325,9 @@ def _number(metric: str, value: Any, notes: Counter[str]) -> float | None:
 def _status(sample: dict[str, Any], score: dict[str, Any], value: float | None) -> str:
     if value is None:
         return "unscored"
-    if sample.get("limit"):
-        return "truncated"
+    if limit := sample.get("limit"):
+        kind = limit.get("type") if isinstance(limit, dict) else limit
+        return "timeout" if kind in _TIME_LIMITS else "truncated"
     choices = (sample.get("output") or {}).get("choices") or [{}]
     if stop := _STOPS.get(str(choices[0].get("stop_reason"))):
         return stop

@@ -31,7 +31,7 @@ THRESHOLD = 0.5
 """A score at or above it counts as correct, unless the user says otherwise."""
 
 STATUSES = (
-    *("ok", "no_answer", "truncated", "refused", "error", "unscored"),
+    *("ok", "no_answer", "truncated", "timeout", "refused", "error", "unscored"),
     *("empty", "invalid_gold", "not_applicable", "judge_failed", "judge_unparsable"),  # scored here
 )
 """`error`, `unscored` and those of a failed scoring have no score."""
