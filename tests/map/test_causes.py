@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from forgetmap.answers.endings import repeats_itself
@@ -22,11 +23,8 @@ from forgetmap.map.result import ForgettingMap
 from forgetmap.pairing.two_logs import pair
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Samples
-from places import DATA, ROOT
+from places import ROOT
 from small_logs import samples
-
-REAL = ROOT / "tests" / "map" / "test_causes_real.jsonl"
-"""Wrong answers from the bundled logs of lm-eval, Inspect and OpenAI evals, labelled by hand."""
 
 PLACES = ("Paris", "Rome", "Oslo", "Lima", "Cairo", "Tokyo", "Vienna", "Accra", "Quito", "Doha")
 _TEXT = (
@@ -87,9 +85,32 @@ def made() -> list[tuple[str, Lost]]:
         add("unparsed", **none, target=letter, k=4, response_after=f"Between {letter} and {wrong}.")
         add("unparsed", **none, target=letter, k=4, response_after=f"All of the {WORDS[n]}s fit.")
         add("unparsed", **none, target=place, response_after=f"It may be {other}.")
-        add("unparsed", **none, target=f"{n + 40}", response_after=f"It comes to {n + 41}.")
-        add("noise", before=2 / 3, target=place, answer_after=other, response_after=other)
-        add("noise", after=1 / 2, target=letter, k=4, answer_after=wrong)
+        add("unparsed", **none, target=f"{n + 40}", response_after=f"{other} is hard to tell.")
+        runs: dict[str, Any] = {"runs_before": 3, "runs_after": 3}
+        add("noise", before=2 / 3, after=1 / 3, **runs, target=place, answer_after=other)
+        add("noise", before=1 / 3, **runs, target=letter, k=4, answer_after=wrong)
+        add("wrong", **none, target=f"{n + 40}", response_after=f"It comes to {n + 41}.")
+        add("wrong", before=1, after=2 / 3, **runs, target=letter, k=4, answer_after=wrong)
+        call, args = f'go(city="{place}", day={n})', {"city": place, "day": n}
+        told = json.dumps({"name": "go", "arguments": args})
+        add("wrapped", response_before=call, response_after=f"```python\n{call}\n```")
+        add("wrapped", response_before=call, response_after=call.replace('"', "'"))
+        add("wrapped", response_before=told, response_after=f"Here:\n```json\n{told}\n```")
+        add("wrapped", response_before=place, response_after=f'"{place}"')
+        add("format", response_before=call, response_after=told)
+        add("format", response_before=call, response_after=f"go('{place}', {n})")
+        add("ran_on", response_before=call, response_after=f"{call}\nRequest: What is next?")
+        add("ran_on", response_before=place, response_after=f"{place}\n\nQuestion: And now?")
+        add("prose", response_before=call, response_after=f"You should go to {place} on day {n}.")
+        add("prose", response_before=told, response_after=f"I think that you like {place} best.")
+        add("call", response_before=place, target=place, response_after=call)
+        add("call", response_before="It is a good day.", target=place, response_after=told)
+        add("list", response_before=place, target=letter, response_after=f"- {other}\n- {place}s")
+        add("list", response_before=place, target=letter, response_after=f'["{other}", "a"]')
+        add("timeout", status_after="timeout", response_before="x", response_after=f"f{n}")
+        add("timeout", status_after="timeout", response_after=f"while True: {n}")
+        add("unparsed", response_before=call, response_after=f"go(city: str, day: int){'!' * n}")
+        add("wrong", response_before=call, response_after=f'go(city="{other}", day={n})')
         add("wrong", target=place, answer_after=other, response_after=f"The answer is {other}.")
         add("wrong", target=letter, k=4, answer_after=wrong, response_after=f"Answer: {wrong}")
         add("wrong", target=letter, k=4, answer_after=wrong)
@@ -98,26 +119,9 @@ def made() -> list[tuple[str, Lost]]:
     return found
 
 
-def real() -> list[tuple[str, Lost]]:
-    rows = [json.loads(line) for line in REAL.read_text(encoding="utf-8").splitlines()]
-    return [
-        (
-            row["label"],
-            Lost(
-                target=row["target"],
-                answer_after=row["answer"],
-                status_after=row["status"],
-                response_after=row["response"],
-            ),
-        )
-        for row in rows
-    ]
-
-
 def test_confusion_table() -> None:
-    labelled = made() + real()
+    labelled = made()
     assert len(labelled) >= 500
-    assert len(real()) >= 250
     table = Counter((label, cause_of(item)) for label, item in labelled)
     lines = [f"{label:>10} -> {found}: {n}" for (label, found), n in sorted(table.items(), key=str)]
     for cause in CAUSES:
@@ -129,23 +133,6 @@ def test_confusion_table() -> None:
         assert recall >= 0.95, (cause, recall, lines)
 
 
-def test_the_labels_are_of_answers_in_the_logs() -> None:
-    from forgetmap.readers.framework import ReadOptions
-    from forgetmap.readers.registry import read
-
-    rows = [json.loads(line) for line in REAL.read_text(encoding="utf-8").splitlines()]
-    for source in {row["source"] for row in rows}:
-        there = {
-            (row["status"], row["target"], row["answer"], row["response"])
-            for batch in read(DATA / source, ReadOptions(text=True)).to_batches()
-            for row in batch.to_pylist()
-        }
-        for row in rows:
-            if row["source"] == source:
-                key = (row["status"], row["target"], row["answer"], row["response"])
-                assert key in there
-
-
 @pytest.mark.parametrize("cause", CAUSES)
 def test_every_rule_alone_says_yes_and_no(cause: str) -> None:
     rule = causes.RULES[cause]
@@ -154,15 +141,58 @@ def test_every_rule_alone_says_yes_and_no(cause: str) -> None:
     assert not rule(Lost(answer_after=None, response_after=None))
 
 
-def test_the_order_is_that_of_the_specification() -> None:
-    first, last = CAUSES[:4], CAUSES[4:]
-    assert first == ("format", "truncated", "degenerate", "refused")
-    assert last == ("language", "unparsed", "noise", "wrong")
+def test_the_order_is_that_of_the_page() -> None:
+    assert CAUSES[:3] == ("ran_on", "wrapped", "format")
+    assert CAUSES[-3:] == ("unparsed", "noise", "wrong")
     cut = Lost(target="Rome", answer_after="", status_after="truncated", response_after="It's Rome")
     assert cause_of(cut) == "format"
     assert cause_of(cut._replace(target="Oslo")) == "truncated"
     assert cause_of(Lost(before=0.5, status_after="refused")) == "refused"
     assert cause_of(Lost()) is None
+
+
+def test_where_the_text_does_not_tell_the_cause_is_unknown() -> None:
+    told = "Some say that the town is old, and that many people live by the river there."
+    assert cause_of(Lost(target="Rome", response_after=told)) is None
+    assert cause_of(Lost(target="Rome", response_after="Naples")) == "wrong"
+    assert cause_of(Lost(target="Rome", answer_after="Oslo", response_after=told)) == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("right", "runs", "right_after", "runs_after", "expected"),
+    [
+        (2, 3, 1, 3, True),
+        (1, 3, 0, 3, True),
+        (2, 3, 0, 3, False),  # more than either model's own spread
+        (3, 3, 2, 3, False),  # the model before never failed
+        (3, 3, 0, 3, False),
+        (1, 1, 0, 1, False),  # no repeats
+        (1, 2, 0, 1, False),
+        (60, 100, 30, 100, False),  # many repeats tell the two apart
+        (60, 100, 55, 100, True),
+    ],
+)
+def test_noise_lies_within_both_spreads(
+    right: int, runs: int, right_after: int, runs_after: int, expected: bool
+) -> None:
+    item = Lost(right / runs, right_after / runs_after, runs_before=runs, runs_after=runs_after)
+    assert causes.is_noise(item) is expected
+
+
+def test_a_great_drop_is_not_noise() -> None:
+    """Accuracy 99.5 -> 43 % on 200 items, three runs each: hardly any item may be noise."""
+    draw = np.random.default_rng(0)
+    chance = draw.choice([0.0, 0.3, 0.6, 1.0], size=200)
+    before = draw.binomial(3, 0.995, 200) / 3
+    after = draw.binomial(3, chance) / 3
+    lost = [
+        Lost(p, q, target="A", k=4, answer_after="B", runs_before=3, runs_after=3)
+        for p, q in zip(before, after, strict=True)
+        if q < p
+    ]
+    found = Counter(cause_of(item) for item in lost)
+    assert found["noise"] <= 0.02 * len(lost)
+    assert found["wrong"] >= 0.98 * len(lost)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +267,7 @@ def talk(side: str) -> Samples:
             "score": float(text == "4" and not (side == "after" and number == 1)),
             "target": "4",
             "answer": "9" if side == "after" and number == 1 else text,
-            "response": text,
+            "response": "9" if side == "after" and number == 1 else text,
         }
         for number, text in enumerate(texts)
     )
@@ -246,7 +276,7 @@ def talk(side: str) -> Samples:
 def test_causes_and_churn_are_in_every_cell() -> None:
     result = compare(talk("before"), talk("after"), causes=True, draws=200)
     assert result.total.causes == {"truncated": 1, "refused": 1, "wrong": 1}
-    assert list(result.total.causes) == ["truncated", "refused", "wrong"]
+    assert list(result.total.causes) == ["refused", "truncated", "wrong"]
     assert result.tasks["a"].causes == result.total.causes
     assert result.tasks["b"].causes == {}
     assert result.total.without is not None
@@ -293,7 +323,7 @@ def test_repeats_weigh_a_cause_as_they_weigh_forgetting() -> None:
     before = samples({"t": [[1, 1], [1, 0], [1, 1]]}, answer="x")
     after = samples({"t": [[0, 0], [0, 0], [1, 1]]}, answer="y")
     cell = compare(before, after, causes=True, draws=200).total
-    assert cell.causes == {"noise": 1, "wrong": 1}
+    assert cell.causes == {"noise": 1, "wrong": 1}  # right in one run of two, then in none
     assert cell.raw.lost.value == pytest.approx(0.5)
     assert cell.without is not None
     assert cell.without["wrong"].value == pytest.approx(0.5 - 1 / 3)
@@ -318,10 +348,14 @@ def test_known_causes_come_with_the_flips_in_their_order() -> None:
     compared = compare_logs(talk("before"), talk("after"), causes=True, draws=200)
     rows = [row for table in compared.changed() for row in table.to_pylist()]
     plain = [row for batch in compared.pairs.flips() for row in batch.to_pylist()]
-    assert [{name: row[name] for name in plain[0]} for row in rows] == plain
+    shown = [name for name in plain[0] if name in rows[0]]
+    assert [{name: row[name] for name in shown} for row in rows] == [
+        {name: row[name] for name in shown} for row in plain
+    ]
     for row in rows:
         lost = row["transition"] == "forgotten"
-        expected = cause_of(Lost(**{name: row[name] for name in Lost._fields})) if lost else None
+        told = {name: row[name] for name in Lost._fields if name in row}  # one run on each side
+        expected = cause_of(Lost(**told)) if lost else None
         assert row["cause"] == expected
     assert rows == [row for table in compared.changed() for row in table.to_pylist()]
 
@@ -331,6 +365,41 @@ def test_churn_needs_answers_and_logs() -> None:
     assert pair(samples({"t": [1, 0]}), samples({"t": [0, 0]})).churn() is None
     made = replace(pair(talk("before"), talk("after")), source=None)  # as a lineage pairs
     assert made.churn() is None
+
+
+def numbers(side: str, *said: tuple[str | None, str]) -> Samples:
+    return Samples.from_rows(
+        {
+            "model": side,
+            "task": "gsm8k",
+            "item": content_hash(str(place)),
+            "score": 0.0,
+            "target": "She has 1,000 + 7 of them.\n#### 1,007",
+            "answer": answer,
+            "response": text,
+        }
+        for place, (answer, text) in enumerate(said)
+    )
+
+
+def test_churn_compares_final_answers_where_the_target_is_a_number() -> None:
+    before = numbers(
+        "before",
+        (None, "So we get 5.\n#### 5"),
+        ("[invalid]", "Of 12 apples the answer is 9. Bob has 3"),
+        ("1,008", "x"),
+        (None, "12 and 3.5"),
+        (None, "I do not know"),
+    )
+    after = numbers(
+        "after",
+        (None, "First 3, then 5."),
+        ("[invalid]", "Well: 9"),
+        ("1,009", "x"),
+        (None, "It is 3.5!"),
+        (None, "Who knows?"),
+    )
+    assert pair(before, after).churn() == {"gsm8k": 2}
 
 
 def test_gains_have_no_cause() -> None:

@@ -8,6 +8,10 @@ from forgetmap.answers.options import Options, extract
 from forgetmap.answers.text import after_cue, fold, last_boxed, looked_at, sentences
 from forgetmap.base.errors import InputError
 
+NO_ANSWER = ("", "[invalid]", "[no_answer]", "[none]", "none", "null")
+"""What harnesses write in the place of an answer that they did not find."""
+
+
 _NUMBER = re.compile(r"-?\d{1,20}(?:,\d{3})*(?:\.\d{1,20})?")
 
 
@@ -39,11 +43,49 @@ def gives(text: str, target: str, k: int | None = None) -> bool:
     boxed = last_boxed(answer)
     said = boxed or after_cue(answer) or _conclusion(answer)
     if number := _NUMBER.fullmatch(wanted.strip("$%. ")):
-        return _last_number(said) == _value(number.group())
+        given = _last_number(said)
+        return (number_given(text) if given is None else given) == _value(number.group())
     folded = fold(said)
     if _YES_NO.fullmatch(fold(wanted)):
         return set(_YES_NO.findall(folded)) == {fold(wanted)}
     return _says(folded, fold(wanted))
+
+
+_SAID_AS = re.compile(r"\bit is\b[^\d\n-]{0,3}(-?\d[\d,]{0,20}(?:\.\d{1,20})?)")
+_ENUMERATED = re.compile(r"^[ \t]{0,20}\d{1,3}[.)][ \t]+(?=[^\W\d])", re.MULTILINE)
+"""The number of a step in a list; it is not the answer."""
+_NO_RESULT = re.compile(r"\d[\d.,]{0,20}(?:\s?[-+*/×]\s?\d[\d.,]{0,20}){1,9}\W{0,5}$")
+"""A calculation at the end, without its result."""
+_WORDS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve"),
+)
+
+
+def number_given(text: str, *, cut: bool = False) -> float | None:
+    """The number that a text ends with; of a text that was cut off, only one that it points out.
+
+    Example:
+        >>> number_given("He has 3 and gets 4, so 7 in all."), number_given("There are 2", cut=True)
+        (7.0, None)
+        >>> number_given("Six."), number_given("and it is 24. Let me", cut=True)
+        (6.0, 24.0)
+    """
+    answer = _ENUMERATED.sub("", looked_at(text))
+    pointed = last_boxed(answer) or after_cue(answer)
+    if cut and pointed is not None:  # what follows it may be any step
+        pointed = pointed.partition(". ")[0]
+    if pointed is None and (said := _SAID_AS.findall(answer)):
+        pointed = said[-1]
+    ends = "" if cut else _NO_RESULT.sub("", _conclusion(answer))
+    found = _last_number(ends if pointed is None else pointed)
+    word = fold(answer).strip(" .!\n")
+    return float(_WORDS.index(word)) if found is None and word in _WORDS else found
+
+
+def is_number(target: str) -> bool:
+    """Whether an answer is a number, or ends in one as those of GSM8K do."""
+    return _NUMBER.fullmatch(target.rpartition("####")[2].strip().strip("$%. ")) is not None
 
 
 def _letter(text: str, k: int | None) -> str | None:

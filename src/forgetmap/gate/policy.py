@@ -225,7 +225,7 @@ def write_policy(result: ForgettingMap) -> str:
     if cell.causes is not None:
         limits += [
             {"where": "old", "measure": f"{_CAUSE}{name}", "max": margin, "tier": "warn"}
-            for name in ("format", "truncated", "refused")
+            for name in ("wrapped", "format", "prose", "truncated", "refused")
         ]
     covered = min(result.coverage.share("before"), result.coverage.share("after"))
     allowed = _flow(sorted({setting_name(confound.setting) for confound in result.confounds}))

@@ -1,32 +1,48 @@
 """Why an item was lost: rules on the answer after, tried in order, each of them readable.
 
 The order is that of `RULES`; the first rule that speaks decides. A rule never looks at anything
-but the texts, the status the harness gave and the item's shares of right answers, so the same
-log gives the same causes everywhere. docs/explanation/causes.md says what each can get wrong.
+but the texts, the status the harness gave and the item's runs, so the same log gives the same
+causes everywhere. Most rules need no right answer: they compare the answer with the one before.
+docs/explanation/causes.md says how often they are right.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from forgetmap.answers.endings import just_stops, repeats_itself
-from forgetmap.answers.extraction import gives
+from forgetmap.answers import structure
+from forgetmap.answers.endings import breaks_off, just_stops, repeats_itself
+from forgetmap.answers.extraction import NO_ANSWER, gives, is_number, number_given
 from forgetmap.answers.language import language_of
 from forgetmap.answers.refusals import classify
 from forgetmap.answers.text import looked_at
 from forgetmap.base.errors import InputError
 from forgetmap.map.result import Cell, ForgettingMap
 from forgetmap.stats.estimate import share
+from forgetmap.stats.tests import fisher
 
 UNKNOWN = "unknown"
-"""Counted where the log holds no text of an item: no rule can speak."""
-
-_NO_ANSWER = ("", "[invalid]", "[no_answer]", "[none]", "none", "null")
-"""What harnesses write in the place of an answer that they did not find."""
+"""Counted where no rule can speak: the log holds no text, or the text does not tell."""
+_THINKS = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
+_BRACKETS = re.compile(r"\([^()]{0,2000}\)|\{[^{}]{0,2000}\}|[`#*\"]")
+_WORDS = re.compile(r"[^\W\d_][\w'’-]*")
+_SENTENCE = 4
+"""Words outside brackets from which a text is prose; fewer are a name or a value."""
+_SENTENCES = 16
+"""Words from which it is prose even if the harness cut it off; the beginning may go anywhere."""
+_SHORT = 6
+"""Words up to which a whole text is an answer that can be compared."""
+_RUN_ON = 10
+"""Characters after the answer from which a model did not stop; fewer make another answer."""
+_LEVEL = 0.05
 
 
 class Lost(NamedTuple):
@@ -45,16 +61,20 @@ class Lost(NamedTuple):
     response_before: str | None = None
     response_after: str | None = None
     """What the model wrote; None where nothing was generated, or not kept."""
+    runs_before: int = 1
+    runs_after: int = 1
 
 
 def cause_of(item: Lost) -> str | None:
-    """The cause by the first rule that speaks; None where the log holds no text to judge by.
+    """The cause by the first rule that speaks; None where the texts do not tell.
 
     Example:
         >>> cause_of(Lost(target="7", answer_after="[invalid]", response_after="It is seven: 7"))
         'format'
         >>> cause_of(Lost(target="7", answer_after="8", response_after="The answer is 8."))
         'wrong'
+        >>> cause_of(Lost(response_before="f(a=1)", response_after="```python\\nf(a=1)\\n```"))
+        'wrapped'
     """
     return next((name for name, rule in RULES.items() if rule(item)), None)
 
@@ -62,35 +82,72 @@ def cause_of(item: Lost) -> str | None:
 # --- the rules, in the order in which they are tried ----------------------------------------------
 
 
+def is_ran_on(item: Lost) -> bool:
+    """The answer of before, and then the model did not stop.
+
+    Example:
+        >>> is_ran_on(Lost(response_before="7", response_after="7\\n\\nQuestion: What is next?"))
+        True
+        >>> is_ran_on(Lost(response_before="Paris", response_after="Paris is not right, Rome is."))
+        False
+    """
+    was, now = (item.response_before or "").strip(), (item.response_after or "").strip()
+    if not was or not now.startswith(was):
+        return False
+    rest = now[len(was) :]
+    if len(rest.strip()) < _RUN_ON or rest[0].isalnum():
+        return False
+    return structure.form_of(was) is not None or rest[0] == "\n" or rest.startswith("<|")
+
+
+def is_wrapped(item: Lost) -> bool:
+    """The same answer as before in a fence, in quotes, in tags, or in an envelope.
+
+    Example:
+        >>> is_wrapped(Lost(response_before='{"a": 1}', response_after="```json\\n{'a': 1}\\n```"))
+        True
+        >>> is_wrapped(Lost(response_before="Rome", response_after='"Rome"'))
+        True
+    """
+    was, now = item.response_before, item.response_after
+    if not was or not now or not now.strip() or was.strip() == now.strip():
+        return False
+    plain = structure.squeezed(was)
+    if plain and any(structure.squeezed(part) == plain for part in (now, *structure.inside(now))):
+        return True
+    form = structure.form_of(was)
+    if form is None:
+        return False
+    wanted = _read(was, form)
+    return any(
+        value == wanted or (form == "json" and _envelope(value) == wanted)
+        for value in structure.answers_of_form(now, form)
+    ) and not (form == "call" and structure.form_of(now) == "call" and _is_json(now, was))
+
+
 def is_format(item: Lost) -> bool:
-    """No answer was extracted although the text gives the right one.
+    """The right answer in another notation, or a right value that the harness did not read.
 
     Also where the harness compared the whole text with the target, so that nothing was extracted.
 
     Example:
         >>> is_format(Lost(target="Rome", answer_after="It is Rome.", response_after="It is Rome."))
         True
+        >>> is_format(Lost(response_before="f(a=1, b='x')", response_after="f(1, 'x')"))
+        True
     """
-    if item.response_after is None or not item.target:
+    now = item.response_after
+    if now is None:
         return False
-    whole = (item.answer_after or item.response_after).strip() == item.response_after.strip()
-    return (whole or _nothing_found(item)) and gives(item.response_after, item.target, item.k)
-
-
-def is_truncated(item: Lost) -> bool:
-    """Empty, or cut off: the harness says so, thinking never ended, or a long text just stops.
-
-    Example:
-        >>> is_truncated(Lost(response_after="<think>Let me see, first")), is_truncated(Lost())
-        (True, False)
-    """
-    text = item.response_after
-    if item.status_after in ("truncated", "empty"):
-        return True
-    if text is None:
+    form = structure.form_of(item.response_before)
+    if form is not None:
+        return _other_notation(item.response_before or "", now, form)
+    target = item.target or item.answer_before
+    if not target or is_call(item) or target.strip().lower() in NO_ANSWER:
         return False
-    never_ended = text.rfind("<think>") > text.rfind("</think>")
-    return not text.strip() or never_ended or (_nothing_found(item) and just_stops(text))
+    whole = (item.answer_after or now).strip() == now.strip()
+    misread = is_number(target) and item.status_after == "ok"
+    return (whole or misread or _nothing_found(item)) and gives(now, target, item.k)
 
 
 def is_degenerate(item: Lost) -> bool:
@@ -134,37 +191,154 @@ def is_language(item: Lost) -> bool:
     return expected is not None and language != expected
 
 
+def is_timeout(item: Lost) -> bool:
+    """The harness stopped the program, or the agent, because it took too long."""
+    return item.status_after == "timeout"
+
+
+def is_prose(item: Lost) -> bool:
+    """The answer before was a call, JSON or a program; now there are only sentences.
+
+    Example:
+        >>> is_prose(Lost(response_before="f(a=1)", response_after="You can call the function f."))
+        True
+    """
+    now, form = item.response_after, structure.form_of(item.response_before)
+    if form is None or now is None or _found(now, item.response_before or ""):
+        return False
+    if form == "code" and ("```" in now or re.search(r"^\s*(?:def|class|import)\b", now, re.M)):
+        return False
+    said = _BRACKETS.sub(" ", now.partition("```")[0] if _words_before_fence(now) else now)
+    opens = now.lstrip()[:1]
+    fewest = _SENTENCES if item.status_after == "truncated" else _SENTENCE
+    return opens not in ("{", "[") and len(_WORDS.findall(said)) >= fewest
+
+
+def is_call(item: Lost) -> bool:
+    """The answer is a call, and the one before was not.
+
+    Example:
+        >>> is_call(Lost(response_before="It is 7.", response_after="add(a=3, b=4)"))
+        True
+    """
+    now, was = item.response_after, item.response_before
+    if not now or not was or structure.form_of(was) in ("call", "json"):
+        return False
+    parts = (now, *structure.inside(now))
+    return structure.looks_called(now) or any(structure.as_calls(part) for part in parts[:2])
+
+
+def is_list(item: Lost) -> bool:
+    """The answer is a list, and the one before was one value.
+
+    Example:
+        >>> is_list(Lost(response_before="Rome", response_after="- Rome\\n- Oslo\\n- Paris"))
+        True
+    """
+    now, was = item.response_after, (item.response_before or "").strip()
+    if not now or not was or "\n" in was or structure.form_of(was) is not None:
+        return False
+    lines = [line for line in now.splitlines() if line.strip()]
+    listed = len(lines) > 1 and all(_LISTED.match(line) for line in lines)
+    value = structure.as_json(now)
+    return listed or (isinstance(value, list) and len(value) > 1)
+
+
+def is_truncated(item: Lost) -> bool:
+    """Empty, or cut off before the answer.
+
+    The harness says so; or thinking never ended; or the text is the beginning of the answer before;
+    or it stops in the middle, and no answer was found.
+
+    Example:
+        >>> is_truncated(Lost(response_after="<think>Let me see, first")), is_truncated(Lost())
+        (True, False)
+    """
+    now = item.response_after
+    if item.status_after in ("truncated", "empty"):
+        return True
+    if now is None:
+        return False
+    if not now.strip() or _thinks_on(now):
+        return True
+    was = (item.response_before or "").strip()
+    begun = 1 < len(now.strip()) < len(was) and was.startswith(now.strip())
+    if (form := structure.form_of(was)) is not None:
+        broken = _open_fence(now) or (not _found(now, was) and _unclosed(now))
+        return begun or broken or (form == "code" and structure.ends_early(now))
+    if not _nothing_found(item):
+        return False
+    stated = item.target and is_number(item.target) and number_given(now, cut=True) is not None
+    return begun or (not stated and (just_stops(now) or _cut(now)))
+
+
+def is_noise(item: Lost) -> bool:
+    """The item's drop lies within both models' own spread from run to run.
+
+    Both sides have repeats; the model before failed the item too in some of its runs; the drop is
+    no larger than either model's standard deviation, by Jeffreys' estimate of its chances; and
+    Fisher's exact test does not tell the two models apart at 5 %.
+
+    Example:
+        >>> is_noise(Lost(before=2 / 3, after=1 / 3, runs_before=3, runs_after=3))
+        True
+        >>> is_noise(Lost(before=1, after=2 / 3, runs_before=3, runs_after=3)), is_noise(Lost())
+        (False, False)
+    """
+    if min(item.runs_before, item.runs_after) < 2 or not 0 < item.before < 1:
+        return False
+    runs = item.runs_before, item.runs_after
+    return _within_spread(
+        round(item.before * runs[0]), runs[0], round(item.after * runs[1]), runs[1]
+    )
+
+
 def is_unparsed(item: Lost) -> bool:
-    """No answer was extracted, and the text does not give the right one either.
+    """Nothing in the text is an answer of the kind that was asked for.
 
     Example:
         >>> is_unparsed(Lost(status_after="no_answer", response_after="Between B and C."))
         True
     """
-    return _nothing_found(item)
-
-
-def is_noise(item: Lost) -> bool:
-    """Runs of one and the same model disagree on the item.
-
-    Example:
-        >>> is_noise(Lost(before=2 / 3)), is_noise(Lost(before=1, after=0))
-        (True, False)
-    """
-    return 0 < item.before < 1 or 0 < item.after < 1
+    now, form = item.response_after, structure.form_of(item.response_before)
+    if now is not None and form is not None:
+        return not _found(now, item.response_before or "")
+    return _nothing_found(item) and not _another_number(item)
 
 
 def is_wrong(item: Lost) -> bool:
-    """Another answer was given."""
-    return item.answer_after is not None or item.response_after is not None
+    """An answer was found, and it is truly another one: neither the right one nor that of before.
+
+    Example:
+        >>> is_wrong(Lost(target="Rome", answer_after="Oslo", response_after="It is Oslo."))
+        True
+        >>> is_wrong(Lost(target="Rome", response_after="It is the old town on the seven hills."))
+        False
+    """
+    now = item.response_after
+    if now is not None and structure.form_of(item.response_before) is not None:
+        return _found(now, item.response_before or "")
+    if _another_number(item):
+        return True
+    said = item.answer_after if item.answer_after is not None else now
+    if said is None or _nothing_found(item):
+        return False
+    extracted = item.answer_after is not None and said.strip() != (now or "").strip()
+    return extracted or len(said.split()) <= _SHORT
 
 
 RULES: dict[str, Callable[[Lost], bool]] = {
+    "ran_on": is_ran_on,
+    "wrapped": is_wrapped,
     "format": is_format,
-    "truncated": is_truncated,
     "degenerate": is_degenerate,
     "refused": is_refused,
     "language": is_language,
+    "timeout": is_timeout,
+    "prose": is_prose,
+    "call": is_call,
+    "list": is_list,
+    "truncated": is_truncated,
     "unparsed": is_unparsed,
     "noise": is_noise,
     "wrong": is_wrong,
@@ -173,12 +347,122 @@ RULES: dict[str, Callable[[Lost], bool]] = {
 CAUSES = tuple(RULES)
 
 
+# --- what the rules share -------------------------------------------------------------------------
+
+
 def _nothing_found(item: Lost) -> bool:
     """The harness looked for an answer and found none."""
     if item.answer_after is None:
         kept_before = item.answer_before is not None and item.response_after is not None
         return item.status_after == "no_answer" or kept_before
-    return item.status_after == "no_answer" or item.answer_after.strip().lower() in _NO_ANSWER
+    return item.status_after == "no_answer" or item.answer_after.strip().lower() in NO_ANSWER
+
+
+def _another_number(item: Lost) -> bool:
+    """A number was wanted, and the text ends with one that the harness did not read."""
+    now = item.response_after
+    if now is None or not item.target or not is_number(item.target) or not _nothing_found(item):
+        return False
+    return number_given(now, cut=_cut(now)) is not None
+
+
+def _read(text: str, form: str) -> Any:
+    return next(structure.answers_of_form(text, form), None)
+
+
+@lru_cache(maxsize=256)
+def _found(text: str, was: str) -> bool:
+    """Whether a text holds an answer of the form that it had before, in any readable notation."""
+    form = structure.form_of(was) or ""
+    if _read(text, form) is not None:
+        return True
+    if form == "code":
+        return False
+    if form == "call":
+        [known, *_] = structure.as_calls(was) or [structure.Call("", {})]
+        if any(not structure.is_signature(call) for call in structure.loose_calls(text, known)):
+            return True
+    return (_read(text, "json") or len(structure.loose_object(text)) > 1) and not _unclosed(text)
+
+
+def _open_fence(text: str) -> bool:
+    return text.count("```") % 2 == 1
+
+
+def _cut(text: str) -> bool:
+    """Whether a text without an answer was cut off."""
+    return _open_fence(text) or breaks_off(text)
+
+
+def _is_json(now: str, was: str) -> bool:
+    """Whether only one of two calls is written as JSON: that is another notation."""
+    return now.strip().startswith("{") != was.strip().startswith("{")
+
+
+def _envelope(value: Any) -> Any:
+    """What a JSON object carries in the one field that is an object."""
+    inner = [part for part in value.values() if isinstance(part, dict)] if _is_map(value) else []
+    return inner[0] if len(inner) == 1 else None
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _other_notation(was: str, now: str, form: str) -> bool:
+    """Whether two texts hold the same answer in different notations."""
+    if form == "call":
+        return _same_call_otherwise(was, now)
+    if form != "json":
+        return False
+    wanted = structure.as_json(was)
+    if not _is_map(wanted):
+        return False
+    flat = {key: structure.leaves(value) for key, value in wanted.items()}
+    given = structure.loose_object(now)
+    return bool(given) and {key: [value] for key, value in given.items()} == flat
+
+
+def _same_call_otherwise(was: str, now: str) -> bool:
+    wanted = structure.as_calls(was) or []
+    for calls in structure.answers_of_form(now, "call"):
+        if structure.same_calls(calls, wanted, loosely=True):
+            return True
+    if len(wanted) != 1:
+        return False
+    [call] = wanted
+    if any(structure.same_calls([one], wanted, loosely=True)
+           for one in structure.loose_calls(now, call)):  # fmt: skip
+        return True
+    objects = (structure.as_json(part) for part in (now, *structure.inside(now)))
+    parts = sorted([call.name.casefold(), *call.values])
+    return any(sorted(structure.leaves(value)) == parts for value in objects if value is not None)
+
+
+def _words_before_fence(text: str) -> bool:
+    head = text.partition("```")[0]
+    return len(_WORDS.findall(head)) >= _SENTENCE
+
+
+def _thinks_on(text: str) -> bool:
+    """Whether thinking was opened last and never closed."""
+    marks = _THINKS.findall(text)
+    return bool(marks) and not marks[-1]
+
+
+def _unclosed(text: str) -> bool:
+    """Whether a fence, a bracket or a quotation is open at the end of a text."""
+    if _open_fence(text):
+        return True
+    body = text.strip().strip("`").strip()
+    return any(body.count(left) > body.count(right) for left, right in ("()", "[]", "{}"))
+
+
+@lru_cache(maxsize=1024)
+def _within_spread(right: int, runs: int, right_after: int, runs_after: int) -> bool:
+    p, q = (right + 0.5) / (runs + 1), (right_after + 0.5) / (runs_after + 1)
+    spread = min(math.sqrt(p * (1 - p)), math.sqrt(q * (1 - q)))
+    return p - q <= spread and fisher(right, runs, right_after, runs_after) > _LEVEL
 
 
 # --- causes in the map ----------------------------------------------------------------------------

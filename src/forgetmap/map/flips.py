@@ -56,7 +56,8 @@ def changed_items(pairs: Pairs, causes: pa.ChunkedArray) -> Iterator[pa.Table]:
     for batch in pairs.flips():
         part = causes.slice(start, batch.num_rows)
         start += batch.num_rows
-        yield pa.Table.from_batches([batch]).append_column("cause", part).cast(COLUMNS)
+        table = pa.Table.from_batches([batch]).append_column("cause", part)
+        yield table.select(COLUMNS.names).cast(COLUMNS)
 
 
 def write_flips(changed: Iterable[pa.Table], path: str | Path) -> int:

@@ -28,7 +28,10 @@ Turn = Literal["trust", "form", "train", "watch"]
 TURNS: tuple[Turn, ...] = ("trust", "form", "train", "watch")
 """Can the numbers be trusted; is it form rather than knowledge; how to train; what to watch."""
 
-_FORM = ("format", "truncated", "degenerate", "refused", "language", "unparsed")
+_FORM = (
+    *("ran_on", "wrapped", "format", "degenerate", "refused", "language", "timeout", "prose"),
+    *("call", "list", "truncated", "unparsed"),
+)
 """Causes that say how the model answered, not what it knows."""
 _MOST = 0.5
 _PAIRED = 0.9
@@ -363,7 +366,7 @@ def noise(seen: Evidence) -> Advice | None:
         f"{percent(cell.raw.lost.value)} flipped, and the models' own noise flips "
         f"{percent(cell.noise_floor)}"
         if within and cell.noise_floor is not None
-        else f"runs of one and the same model disagree on {noisy:,} of {lost:,} lost items"
+        else f"on {noisy:,} of {lost:,} lost items the drop lies within the models' own spread"
     )
     return Advice(
         rule="noise",
@@ -404,6 +407,16 @@ def _told_loss(seen: Evidence) -> str:
 # --- form rather than knowledge -------------------------------------------------------------------
 
 _CURES = {
+    "ran_on": "check the stop token and the chat template of the tuned model; in training, let the "
+    "loss see the token that ends an answer",
+    "wrapped": "take fences and quotes off before the answers are read, or ask for the bare answer "
+    "in the prompt; in training, keep some bare answers",
+    "prose": "keep examples with calls or JSON in the training data, or constrain the output when "
+    "you serve the model",
+    "call": "add examples that need no tool, answered in words, to the training data",
+    "list": "ask for one answer in the prompt; in training, keep some examples with a single value",
+    "timeout": "look at what runs too long (forgetmap serve FOLDER), and raise the time limit if "
+    "the machine was busy",
     "format": "read the answers more leniently (--metric TASK=NAME of a flexible filter), or ask "
     "for the form in the prompt; in training, keep some examples in the old form",
     "unparsed": "look at the answers (forgetmap serve FOLDER), then mend the extraction or ask for "

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from forgetmap.answers.extraction import NO_ANSWER
 from forgetmap.base.database import quoted
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
@@ -493,6 +494,20 @@ class PairedLogs(Logs):
         return reworded
 
 
+_NUMBER = "-?[0-9]+(?:[.][0-9]+)?"
+_ENDS_IN_NUMBER = f"(?:^|####)[ $]*{_NUMBER}[ %.]*$"
+"""A target that is a number, or a worked solution that ends in one as those of GSM8K do."""
+_ANSWER = f"""CASE WHEN lower(trim(answer)) NOT IN ({quoted(*NO_ANSWER)}) THEN trim(answer) END"""
+_FINAL_NUMBER = f"""coalesce(
+    nullif(regexp_extract(regexp_extract(
+        replace(said, ',', ''), '(?s).*(?:####|nswer is|nswer:|boxed[{{])(.*)$', 1
+    ), '{_NUMBER}', 0), ''),
+    nullif(regexp_extract(
+        replace(said, ',', ''), '(?s)^.*?({_NUMBER})[^0-9]*$', 1), ''),
+    said)"""
+"""SQL for the number that a text ends with: the first one after the last cue, or else the last."""
+
+
 class LogPair(PairedLogs):
     """Two logs and the items behind their pairs."""
 
@@ -528,7 +543,8 @@ class LogPair(PairedLogs):
     def _compared(self, sign: str) -> str:
         """SQL for the compared items whose share of right runs is `=` or `<>` in the two logs."""
         return f"""SELECT b.task AS task, b.key AS key, coalesce(b.k, a.k) AS k,
-                          b.correct / b.runs AS before, a.correct / a.runs AS after
+                          b.correct / b.runs AS before, a.correct / a.runs AS after,
+                          b.runs AS runs_before, a.runs AS runs_after
                    FROM s0_items b JOIN s1_items a ON b.task = a.task AND b.key = a.key
                    WHERE b.runs > 0 AND a.runs > 0
                          AND b.correct / b.runs {sign} a.correct / a.runs"""
@@ -566,7 +582,9 @@ class LogPair(PairedLogs):
                        {SHOWN_ITEM.format("b")} AS item,
                        b.item_ref AS item_ref, f.k AS k,
                        if(f.before > f.after, 'forgotten', 'gained') AS transition,
-                       f.before AS before, f.after AS after, b.target AS target,
+                       f.before AS before, f.after AS after,
+                       f.runs_before AS runs_before, f.runs_after AS runs_after,
+                       b.target AS target,
                        b.answer AS answer_before, a.answer AS answer_after,
                        b.status AS status_before, a.status AS status_after,
                        b.prompt AS prompt_before, a.prompt AS prompt_after,
@@ -583,10 +601,15 @@ class LogPair(PairedLogs):
         for side in self.sides:
             self._define(
                 f"{side}_wrong",
-                f"""WITH answers AS (
+                f"""WITH texts AS (
+                        SELECT task, key, score, replace(target, ',', '') AS target,
+                               coalesce({_ANSWER}, trim(response)) AS said
+                        FROM {side}_scores),
+                    answers AS (
                         SELECT task, key, score,
-                               coalesce(nullif(trim(answer), ''), trim(response)) AS said
-                        FROM {side}_scores)
+                               CASE WHEN regexp_matches(target, '{_ENDS_IN_NUMBER}')
+                                    THEN {_FINAL_NUMBER} ELSE said END AS said
+                        FROM texts)
                     SELECT task, key, list(DISTINCT hash(said)) AS said
                     FROM answers GROUP BY task, key
                     HAVING max(score) < {self.limit} AND count(said) = count(*)""",

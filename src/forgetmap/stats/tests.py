@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from scipy import special, stats
 
 Floats = NDArray[np.float64]
 
@@ -110,3 +110,14 @@ def benjamini_hochberg(p_values: ArrayLike) -> Floats:
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(np.minimum.accumulate(scaled), 1) if len(p) else scaled
     return adjusted
+
+
+def fisher(right: int, runs: int, other_right: int, other_runs: int) -> float:
+    """Fisher's exact test, two-sided, of whether two counts of right runs have one chance.
+
+    Example:
+        >>> round(fisher(3, 3, 0, 3), 3), fisher(2, 3, 1, 3)
+        (0.1, 1.0)
+    """
+    table = np.array([[right, runs - right], [other_right, other_runs - other_right]])
+    return min(1.0, float(stats.fisher_exact(table).pvalue))

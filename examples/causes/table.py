@@ -1,0 +1,90 @@
+"""How often the rules of causes are right: precision and recall against labels written by hand.
+
+    python table.py
+
+Half of the answers, by their id, were there to develop the rules on; the other half was kept away.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from forgetmap.map.causes import CAUSES, UNKNOWN, Lost, cause_of
+
+LABELLED = Path(__file__).parents[2] / "tests" / "map" / "causes"
+Rows = list[dict[str, Any]]
+
+
+def labelled() -> Rows:
+    """Every lost answer with its `label` and what the rules `found`."""
+    labels = {row["id"]: row["label"] for row in _lines(LABELLED / "labels.jsonl")}
+    rows = _lines(LABELLED / "lost_answers.jsonl")
+    for row in rows:
+        item = Lost(**{name: row[name] for name in Lost._fields if name in row})
+        row |= {"label": labels[row["id"]], "found": cause_of(item) or UNKNOWN}
+    return rows
+
+
+def developed_on(row: dict[str, Any]) -> bool:
+    """Whether an answer is in the half that the rules were developed on."""
+    return int(row["id"], 16) % 2 == 0
+
+
+def scores(rows: Rows, cause: str) -> tuple[int, float | None, float | None]:
+    """How many answers have a label, and the precision and recall of the rules on it."""
+    table = Counter((row["label"], row["found"]) for row in rows)
+    meant = sum(count for (label, _), count in table.items() if label == cause)
+    named = sum(count for (_, found), count in table.items() if found == cause)
+    hits = table[cause, cause]
+    return meant, hits / named if named else None, hits / meant if meant else None
+
+
+def tables() -> str:
+    """The tables of docs/explanation/causes.md."""
+    rows = labelled()
+    parts = {
+        "all": rows,
+        "developed on": [row for row in rows if developed_on(row)],
+        "held out": [row for row in rows if not developed_on(row)],
+    }
+    causes = [name for name in (*CAUSES, UNKNOWN) if any(name == row["label"] for row in rows)]
+    lines = [
+        "| cause | " + " | ".join(f"{part}: n, precision, recall" for part in parts) + " |",
+        "| --- |" + " --- |" * len(parts),
+        *(f"| `{name}` | " + " | ".join(_cell(part, name) for part in parts.values()) + " |"
+          for name in causes),
+        "",
+        *_shares("source", rows, lambda row: str(row["source"])),
+        "",
+        *_shares("kind", rows, lambda row: str(row["kind"])),
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _cell(rows: Rows, cause: str) -> str:
+    meant, precision, recall = scores(rows, cause)
+    return f"{meant}, {_percent(precision)}, {_percent(recall)}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def _shares(title: str, rows: Rows, of: Callable[[dict[str, Any]], str]) -> Iterator[str]:
+    yield f"| {title} | n | rules and label agree |"
+    yield "| --- | --- | --- |"
+    for name, count in Counter(map(of, rows)).most_common():
+        agree = sum(row["label"] == row["found"] for row in rows if of(row) == name)
+        yield f"| {name} | {count} | {_percent(agree / count)} |"
+
+
+def _lines(file: Path) -> Rows:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+if __name__ == "__main__":
+    print(tables())

@@ -1,0 +1,290 @@
+"""Answers with a form: calls, JSON and programs, and what they are wrapped in.
+
+A text is never run. Python's own parser reads calls and programs, so that spaces, quotes and
+comments do not matter.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+LONGEST = 20_000
+"""Characters that are parsed; an answer with a form is shorter."""
+_FENCE = re.compile(r"(?:```|~~~)[\w+-]{0,20}[ \t]*\n?(.*?)(?:```|~~~|\Z)", re.DOTALL)
+_TICKS = re.compile(r"`([^`\n]{1,2000})`")
+_TAGS = re.compile(r"<(\w{1,20})>(.{1,10000}?)</\1>", re.DOTALL)
+_LABEL = re.compile(r"^[\w ]{1,20}:\s{0,3}(?=\S)")
+_QUOTES = "\"'`“”‘’ \t\n"
+_NAMED = ("name", "function", "tool", "tool_name", "function_name", "call", "action")
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "kwargs")
+_LOOSE_CALL = re.compile(r"\b([A-Za-z_][\w.]{0,80})\s?\(([^()]{0,2000})\)")
+_LOOSE_PAIR = re.compile(r"^\s*[\"']?(\w{1,60})[\"']?\s{0,3}[:=]\s{0,3}(.{1,500})$", re.DOTALL)
+_COMMA = re.compile(r",(?=(?:[^\"']*[\"'][^\"']*[\"'])*[^\"']*$)")
+_LOOKS_CALLED = re.compile(rf"\W{{0,12}}\{{\s{{0,9}}\"(?:{'|'.join(_NAMED)})\"\s?:|<tool_call>")
+_OPENS_CODE = re.compile(r"^(?:async def|def|class|import|from|@|for|while|if|with|try)\b", re.M)
+
+_TYPES = frozenset(
+    ("str", "string", "int", "integer", "float", "number", "bool", "boolean", "list", "dict", "any")
+)
+
+
+class Call(NamedTuple):
+    """A call: what is called, and with what."""
+
+    name: str
+    named: Mapping[str, Any]
+    placed: tuple[Any, ...] = ()
+
+    @property
+    def values(self) -> list[str]:
+        """All values as text, in order."""
+        return [_plain(value) for value in (*self.placed, *self.named.values())]
+
+
+def form_of(text: str | None) -> str | None:
+    """What form a whole text has: `call`, `json` or `code`; None for a value or for words.
+
+    Example:
+        >>> form_of('f(a=1)'), form_of('{"a": 1}'), form_of("def f(x):\\n    return x")
+        ('call', 'json', 'code')
+        >>> form_of("The answer is 7."), form_of("7"), form_of(None)
+        (None, None, None)
+    """
+    if not text or not text.strip():
+        return None
+    if as_calls(text):
+        return "call"
+    if isinstance(as_json(text), dict | list):
+        return "json"
+    return "code" if as_code(text) and _OPENS_CODE.search(text) else None
+
+
+def as_calls(text: str) -> list[Call] | None:
+    """The calls that a whole text is: Python or JSON, one or a list; None where it is not.
+
+    Example:
+        >>> as_calls('[f(a=1), g(2)]')
+        [Call(name='f', named={'a': 1}, placed=()), Call(name='g', named={}, placed=(2,))]
+        >>> as_calls('{"name": "f", "arguments": {"a": 1}}')
+        [Call(name='f', named={'a': 1}, placed=())]
+    """
+    node = _parsed(text, "eval")
+    if node is not None:
+        parts = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
+        if parts and all(isinstance(part, ast.Call) for part in parts):
+            calls = [_python_call(part) for part in parts]
+            return None if None in calls else [call for call in calls if call]
+    value = as_json(text)
+    listed = value if isinstance(value, list) else [value]
+    called = [_json_call(part) for part in listed]
+    return [call for call in called if call] if called and all(called) else None
+
+
+def as_json(text: str) -> Any:
+    """The object or list of a JSON text, or of a Python literal; None where it is neither."""
+    stripped = text.strip()[:LONGEST].rstrip(";")
+    if not stripped.startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(stripped)
+    except (ValueError, RecursionError):
+        node = _parsed(stripped, "eval")
+        value = None if node is None else _literal(node)
+        return value if isinstance(value, dict | list) else None
+
+
+def as_code(text: str) -> str | None:
+    """A program in normal form, without comments and docstrings; None where it does not parse."""
+    tree = _parsed(text, "exec")
+    if tree is None or not tree.body:
+        return None
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and len(body) > 1 and _is_text(body[0]):
+            del body[0]
+    try:
+        return ast.unparse(tree)
+    except (RecursionError, ValueError):
+        return None
+
+
+def inside(text: str) -> list[str]:
+    """What a text may be wrapped around: fences, backticks, tags, quotes, a label.
+
+    Example:
+        >>> inside("Call: f(1)"), inside("'Rome'"), inside("```json\\n{}\\n```")[0]
+        (['f(1)'], ['Rome'], '{}\\n')
+    """
+    text = text[:LONGEST]
+    found = [*_FENCE.findall(text), *_TICKS.findall(text)]
+    found += [body for _, body in _TAGS.findall(text)]
+    bare = text.strip(_QUOTES)
+    if bare != text.strip():
+        found.append(bare)
+    if label := _LABEL.match(text.strip()):
+        found.append(text.strip()[label.end() :])
+    return [part for part in found if part.strip()]
+
+
+def answers_of_form(text: str, form: str) -> Iterator[Any]:
+    """Every answer of a form that a text holds, the whole text first, then what it wraps."""
+    for part in (text, *inside(text)):
+        value: Any = None
+        if form == "call":
+            value = as_calls(part)
+        elif form == "json":
+            value = as_json(part)
+        elif _OPENS_CODE.search(part):
+            value = as_code(part)
+        if value is not None:
+            yield value
+
+
+def same_calls(ours: list[Call], theirs: list[Call], *, loosely: bool = False) -> bool:
+    """Whether calls are the same; loosely, names of arguments and capital letters do not matter."""
+    if len(ours) != len(theirs):
+        return False
+    return all(
+        _same_loosely(one, two) if loosely else one == two
+        for one, two in zip(ours, theirs, strict=True)
+    )
+
+
+def loose_calls(text: str, known: Call) -> Iterator[Call]:
+    """Calls of a known name anywhere in a text, in any notation: `f(a: 1)`, `F("x", 2)`."""
+    for name, body in _LOOSE_CALL.findall(text[:LONGEST]):
+        if name.lower() != known.name.lower():
+            continue
+        named: dict[str, Any] = {}
+        placed: list[Any] = []
+        for part in _COMMA.split(body):
+            pair = _LOOSE_PAIR.match(part)
+            if pair:
+                named[pair[1]] = pair[2]
+            elif part.strip():
+                placed.append(part)
+        yield Call(name, named, tuple(placed))
+
+
+def is_signature(call: Call) -> bool:
+    """Whether a call names types in the place of values: the function as it was described.
+
+    Example:
+        >>> [is_signature(call) for call in loose_calls("f(a: str) f(a: 1)", Call("f", {}))]
+        [True, False]
+    """
+    return all(value.partition("[")[0] in _TYPES for value in call.values)
+
+
+def ends_early(text: str) -> bool:
+    """Whether a program would parse but for its last line, where the text ends.
+
+    Example:
+        >>> ends_early("def f(x):\\n    if x"), ends_early("def f(x) x\\nprint(f(1))")
+        (True, False)
+    """
+    stripped = text.strip()[:LONGEST]
+    if not _OPENS_CODE.search(stripped):
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(stripped)
+    except SyntaxError as error:
+        return (error.lineno or 0) >= stripped.count("\n") + 1
+    except (ValueError, RecursionError, MemoryError):
+        return False
+    return False
+
+
+def leaves(value: Any) -> list[str]:
+    """All values of nested JSON as text.
+
+    Example:
+        >>> leaves({"call": "f", "with": {"a": 1, "b": ["x"]}})
+        ['f', '1', 'x']
+    """
+    if isinstance(value, Mapping):
+        return [leaf for part in value.values() for leaf in leaves(part)]
+    if isinstance(value, list | tuple):
+        return [leaf for part in value for leaf in leaves(part)]
+    return [_plain(value)]
+
+
+def loose_object(text: str) -> dict[str, str]:
+    """Keys and values of what looks like one flat object, whatever its quotes."""
+    start, end = text.find("{"), text.rfind("}")
+    body = text[start + 1 : end if end > start else None][:LONGEST] if start >= 0 else ""
+    pairs = (_LOOSE_PAIR.match(part) for part in re.split(r",|\n", body))
+    return {pair[1]: _plain(pair[2]) for pair in pairs if pair}
+
+
+def looks_called(text: str) -> bool:
+    """Whether a text begins as a tool call does, even if it does not parse."""
+    return _LOOKS_CALLED.match(text) is not None
+
+
+def squeezed(text: str) -> str:
+    """A text without spaces and quotes: what is left when only its dress changed."""
+    return re.sub(r"[\s\"'`“”‘’]", "", text[:LONGEST])
+
+
+def _same_loosely(one: Call, two: Call) -> bool:
+    if one.name.lower() != two.name.lower():
+        return False
+    if one.named and two.named and not one.placed and not two.placed:
+        named = ({key: _plain(value) for key, value in call.named.items()} for call in (one, two))
+        return next(named) == next(named)
+    return one.values == two.values
+
+
+def _plain(value: Any) -> str:
+    return str(value).strip(_QUOTES).casefold()
+
+
+def _is_text(node: ast.stmt) -> bool:
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def _python_call(node: Any) -> Call | None:
+    placed = [_literal(part) for part in node.args]
+    named = {word.arg: _literal(word.value) for word in node.keywords}
+    if None in named:
+        return None
+    return Call(ast.unparse(node.func), named, tuple(placed))
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, MemoryError, RecursionError, SyntaxError):
+        return ast.unparse(node)
+
+
+def _json_call(value: Any) -> Call | None:
+    if not isinstance(value, dict):
+        return None
+    name = next((value[key] for key in _NAMED if isinstance(value.get(key), str)), None)
+    given = next((value[key] for key in _ARGUMENTS if key in value), None)
+    if name is None and len(value) == 1:
+        [(name, given)] = value.items()
+    if isinstance(given, str):
+        given = as_json(given)
+    return Call(name, given) if isinstance(name, str) and isinstance(given, dict) else None
+
+
+def _parsed(text: str, mode: str) -> Any:
+    """The tree of a text; None where Python cannot read it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a model wrote may hold odd escapes
+            tree = ast.parse(text.strip()[:LONGEST], mode=mode)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tree.body if isinstance(tree, ast.Expression) else tree

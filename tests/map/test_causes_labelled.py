@@ -1,0 +1,61 @@
+"""The rules of causes against real lost answers that were labelled by hand."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from types import ModuleType
+
+import pytest
+
+from forgetmap.map.causes import CAUSES, UNKNOWN, Lost, cause_of
+from places import ROOT
+
+PAGE = ROOT / "docs" / "explanation" / "causes.md"
+LABELLED = ROOT / "tests" / "map" / "causes"
+ENOUGH = 20
+"""Cases from which a cause must keep the bar."""
+
+
+@pytest.fixture(scope="module")
+def table() -> ModuleType:
+    place = ROOT / "examples" / "causes" / "table.py"
+    spec = importlib.util.spec_from_file_location("causes_table", place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_labelled_answers_are_many_and_of_four_sources(table: ModuleType) -> None:
+    rows = table.labelled()
+    assert len(rows) >= 500
+    assert len({row["id"] for row in rows}) == len(rows)
+    assert len({row["source"] for row in rows}) >= 4
+    assert {row["label"] for row in rows} <= {*CAUSES, UNKNOWN}
+    assert all(row["after"] < row["before"] for row in rows)
+    labels = (LABELLED / "labels.jsonl").read_text(encoding="utf-8").splitlines()
+    assert {json.loads(line)["id"] for line in labels} == {row["id"] for row in rows}
+
+
+def test_every_cause_with_enough_cases_keeps_the_bar(table: ModuleType) -> None:
+    rows = table.labelled()
+    causes = [name for name in CAUSES if table.scores(rows, name)[0] >= ENOUGH]
+    assert len(causes) >= 9
+    for cause in causes:
+        _, precision, recall = table.scores(rows, cause)
+        assert precision >= 0.9, cause
+        assert recall >= 0.9, cause
+
+
+def test_the_page_shows_the_tables(table: ModuleType) -> None:
+    assert table.tables() in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_rules_need_no_right_answer(table: ModuleType) -> None:
+    """Without the target, what the texts alone tell must stay: the form of the answer."""
+    rows = [row for row in table.labelled() if row["label"] in ("wrapped", "ran_on", "prose")]
+    for row in rows:
+        known = {name: row[name] for name in Lost._fields if name in row and name != "target"}
+        assert (cause_of(Lost(**known)) or UNKNOWN) == row["found"], row["id"]
