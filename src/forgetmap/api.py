@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from forgetmap.base.errors import InputError
-from forgetmap.map.comparison import CompareOptions, compare_logs
+from forgetmap.map.comparison import CompareOptions, Comparison, compare_logs
 from forgetmap.map.example import example_logs
 from forgetmap.map.flips import check_suffix, write_flips
 from forgetmap.map.saved import save_comparison
 
 if TYPE_CHECKING:
+    from forgetmap.capabilities.judge import Judge
     from forgetmap.lineage.pipeline import Pipeline
     from forgetmap.lineage.result import Lineage
     from forgetmap.map.result import ForgettingMap
@@ -28,6 +30,7 @@ def compare(
     flips: Output = None,
     report: Output = None,
     save: Output = None,
+    summarise: bool | Judge = False,
     trained_on: Output = None,
     **options: Unpack[CompareOptions],
 ) -> ForgettingMap:
@@ -41,6 +44,8 @@ def compare(
         flips: Write the items that changed to this CSV, JSONL or Parquet file.
         report: Write the map as one HTML file to look at and send around.
         save: Write the comparison to this folder, for `forgetmap serve`.
+        summarise: Group the lost items and name the groups by their words; a judge adds a
+            sentence to each.
         trained_on: The training data as JSON lines; items that they ask count as new.
         options: The other options of `forgetmap.map.compare_logs`: `before_model`, `after_model`,
             `task_map`, `metric`, `threshold`, `margin`, `identity`, `engine`, `columns`, `compat`,
@@ -61,8 +66,11 @@ def compare(
         from forgetmap.mitigate.replay.pool import asks_the_same
 
         options["was_trained"] = asks_the_same(trained_on)
-    with_text = causes or any(output is not None for output in (flips, report, save))
+    outputs = any(output is not None for output in (flips, report, save))
+    with_text = causes or outputs or bool(summarise)
     comparison = compare_logs(before, after, causes=with_text, **options)
+    if summarise:
+        comparison = _summarised(comparison, summarise)
     if flips:
         write_flips(comparison.changed(), flips)
     if report:
@@ -72,6 +80,17 @@ def compare(
     if save:
         save_comparison(comparison, save)
     return comparison.map
+
+
+def _summarised(comparison: Comparison, by: bool | Judge) -> Comparison:
+    from forgetmap.map.lost_groups import summarise
+
+    summary = summarise(comparison.changed())
+    if not isinstance(by, bool):
+        from forgetmap.capabilities.lost_words import tell_groups
+
+        summary = tell_groups(summary, by)
+    return replace(comparison, map=comparison.map.model_copy(update={"summary": summary}))
 
 
 def demo(flips: Output = None, report: Output = None) -> ForgettingMap:

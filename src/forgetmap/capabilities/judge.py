@@ -179,6 +179,12 @@ class Judge:
         ]
         return {metric: [value[metric] for value in values] for metric in kind.metrics}
 
+    def ask(self, questions: Sequence[JudgeQuestion]) -> list[Verdict | Value]:
+        """The verdict on each question; a value that says why, where there is none."""
+        unique = {self._key(each, 0): each for each in questions}
+        verdicts = _run(self._ask_all(unique)) if unique else {}
+        return [verdicts[self._key(each, 0)] for each in questions]
+
     def self_agreement(
         self, name: str, items: Sequence[Item], responses: Sequence[str], *, most: int = 100
     ) -> dict[str, Agreement]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,6 +24,9 @@ from forgetmap.cli.options import (
     progress,
     write_map,
 )
+
+if TYPE_CHECKING:
+    from forgetmap.capabilities.judge import Judge
 
 
 def compare(
@@ -93,6 +96,19 @@ def compare(
         bool,
         typer.Option("--causes", help="Say why items were lost. Reads the answers."),
     ] = False,
+    summarise: Annotated[
+        bool,
+        typer.Option(
+            "--summarise", help="Group the lost items by task, cause and wording, in words."
+        ),
+    ] = False,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL#MODEL",
+            help="With --summarise: a model that says one sentence about each group.",
+        ),
+    ] = None,
     json: Json = None,
     csv: Annotated[
         Path | None,
@@ -163,11 +179,11 @@ def compare(
     """
     from forgetmap.api import compare as run
     from forgetmap.cli.gate import show_judgement
+    from forgetmap.gate import judgement as gates_of
     from forgetmap.gate.baseline import log_or_baseline
-    from forgetmap.gate.judgement import check_gate, judge, split_gates
 
     with clear_errors(), progress(quiet, Path(before), Path(after)) as tick:
-        limits, policy = split_gates(gate or [])
+        limits, policy = gates_of.split_gates(gate or [])
         check_outputs([json, csv, latex, flips, report], [Path(before), Path(after)])
         result = run(
             before if engine == "spark" else log_or_baseline(before),
@@ -188,6 +204,7 @@ def compare(
             flips=flips,
             report=report,
             save=save,
+            summarise=_summary(summarise, judge),
             new=new or (),
             trained_on=trained_on,
             noise_before=noise_before,
@@ -199,8 +216,8 @@ def compare(
         )
     with clear_errors():
         write_map(result, json, csv, latex, figures)
-        gates = check_gate(result, limits)
-        judgement = judge(result, policy) if policy else None
+        gates = gates_of.check_gate(result, limits)
+        judgement = gates_of.judge(result, policy) if policy else None
     if not quiet and str(json) != "-":
         from forgetmap.views.terminal import maps as terminal
         from forgetmap.views.terminal.console import open_console
@@ -218,3 +235,16 @@ def _metrics(options: list[str]) -> dict[str, str] | str | None:
     if len(options) == 1 and "=" not in options[0]:
         return options[0]
     return name_value_pairs(options, "--metric") or None
+
+
+def _summary(summarise: bool, endpoint: str | None) -> bool | Judge:
+    """Whether to group what was lost, and which judge tells of the groups."""
+    if endpoint is None:
+        return summarise
+    if not summarise:
+        from forgetmap.base.errors import InputError
+
+        raise InputError("--judge tells of the groups of --summarise; give both")
+    from forgetmap.cli.score import make_judge
+
+    return make_judge(endpoint, Path("forgetmap.judge.sqlite"))

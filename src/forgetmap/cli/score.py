@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -97,11 +97,7 @@ def score(
 
 def _judge(endpoint: str, out: Path, price: str | None, failures: float) -> Judge:
     from forgetmap.base.errors import InputError
-    from forgetmap.capabilities.judge import Judge
 
-    url, _, model = endpoint.rpartition("#")
-    if not url or not model:
-        raise InputError(f"--judge {endpoint}: write it as URL#MODEL")
     try:
         prices = tuple(float(part) for part in price.split(",")) if price else None
     except ValueError:
@@ -109,7 +105,18 @@ def _judge(endpoint: str, out: Path, price: str | None, failures: float) -> Judg
     if prices is not None and len(prices) != 2:
         raise InputError(f"--judge-price {price}: write it as IN,OUT, two numbers")
     cache = out.with_name(out.name + ".judge.sqlite")
-    return Judge(url, model, cache, failure_budget=failures, price=prices)
+    return make_judge(endpoint, cache, failure_budget=failures, price=prices)
+
+
+def make_judge(endpoint: str, cache: Path, **options: Any) -> Judge:
+    """The judge at `URL#MODEL`."""
+    from forgetmap.base.errors import InputError
+    from forgetmap.capabilities.judge import Judge
+
+    url, _, model = endpoint.rpartition("#")
+    if not url or not model:
+        raise InputError(f"--judge {endpoint}: write it as URL#MODEL")
+    return Judge(url, model, cache, **options)
 
 
 @contextmanager

@@ -148,6 +148,46 @@ class Compat(Frozen):
     skipped_tasks: list[str]
 
 
+class LostExample(Frozen):
+    """One lost item."""
+
+    task: str
+    item: str
+    cause: str
+    prompt: str
+    before: str
+    after: str
+
+
+class LostGroup(Frozen):
+    """Lost items that are alike."""
+
+    items: int
+    tasks: dict[str, int]
+    """Task -> items, the largest first."""
+    causes: dict[str, int]
+    terms: list[str]
+    """Words that are typical of these items, among all lost ones."""
+    examples: list[LostExample]
+    """The items nearest to the middle of the group."""
+    sentence: str | None = None
+    """What a judge says of the group, where one was asked."""
+
+    @property
+    def name(self) -> str:
+        """Its typical words, or else its task."""
+        return ", ".join(self.terms) or next(iter(self.tasks))
+
+
+class LostSummary(Frozen):
+    """The lost items in groups."""
+
+    lost: int
+    grouped: int
+    """As many as were looked at: all of them, or a sample."""
+    groups: list[LostGroup]
+
+
 class ForgettingMap(Frozen):
     """What was forgotten and gained between two checkpoints, with how sure that is.
 
@@ -176,6 +216,8 @@ class ForgettingMap(Frozen):
     tasks: dict[str, Cell]
     task_categories: dict[str, str] = Field(default_factory=dict)
     compat: Compat | None = None
+    summary: LostSummary | None = None
+    """The lost items in groups, in words; None where nobody asked."""
 
     def to_json(self) -> str:
         """The map in the public JSON contract (docs/reference/json.md)."""

@@ -11,7 +11,14 @@ from rich.text import Text
 from forgetmap.base.words import clean, percent, some
 from forgetmap.gate.judgement import GateResult
 from forgetmap.map.graded import ScoreChange
-from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS, Cell, Compat, ForgettingMap
+from forgetmap.map.result import (
+    FORGETTING_WORDS,
+    NET_WORDS,
+    Cell,
+    Compat,
+    ForgettingMap,
+    LostSummary,
+)
 from forgetmap.readers.summary import LogSummary
 from forgetmap.samples.comparability import RowCounts
 from forgetmap.stats.estimate import interval
@@ -62,10 +69,33 @@ def print_map(
     graded = {name: cell.score for name, cell in shown.items() if cell.score}
     if graded:
         say_table(out, _scores(graded))
+    if result.summary:
+        _print_groups(result.summary, out)
     if hidden := len(result.tasks) - len(shown):
         say(out, f"{hidden} tasks that lost less: --csv, --json and --report list all")
     say_notes(out, result.warnings, verbose=verbose)
     say(out, _legend(out.width), "dim")
+
+
+def _print_groups(summary: LostSummary, out: Console) -> None:
+    """What was lost, in words: each group with its counts and examples."""
+    sample = "" if summary.grouped == summary.lost else f", a sample of {summary.grouped:,}"
+    say(
+        out,
+        f"what was lost: {summary.lost:,} items in {len(summary.groups)} groups{sample}",
+        "bold",
+    )
+    for group in summary.groups:
+        say(out, f"{group.items:,} items: {clean(group.sentence or group.name)}")
+        counts = "; ".join(
+            ", ".join(f"{clean(name, 40)} {count:,}" for name, count in list(part.items())[:3])
+            for part in (group.tasks, group.causes)
+        )
+        say(out, f"  {counts}", "dim")
+        for example in group.examples:
+            said = f"{clean(example.before, 60)!r} -> {clean(example.after, 60)!r}"
+            say(out, f"  e.g. {clean(example.item, 30)}: {said}", "dim")
+    out.print()
 
 
 def _named(result: ForgettingMap, tasks: dict[str, Cell]) -> dict[str, dict[str, Cell]]:
