@@ -231,6 +231,74 @@ def _parse(folder: str, loads: Callable[[bytes], Any]) -> Job:
     return Job(work, lambda rows: rows)
 
 
+# --- plain tables --------------------------------------------------------------------------------
+
+
+def _table(folder: str, side: str) -> Path:
+    (path,) = Path(folder).glob(f"{side}.*")
+    return path
+
+
+def read_table(folder: str) -> Job:
+    """forgetmap.read of one table."""
+    from forgetmap import read
+    from forgetmap.readers import table
+
+    table.sniff(Path(folder))  # imports the reader
+    return Job(lambda: read(_table(folder, "before")), lambda samples: samples.rows)
+
+
+def compare_tables(folder: str) -> Job:
+    """forgetmap.compare of two tables, with all statistics."""
+    import forgetmap
+    from forgetmap.readers import table
+
+    table.sniff(Path(folder))
+    before, after = (_table(folder, side) for side in _SIDES)
+
+    def tell(found: Any) -> Counts:
+        counts = found.total.counts
+        return [[int(n) for n in (counts.n00, counts.n01, counts.n10, counts.n11)]]
+
+    return Job(lambda: forgetmap.compare(before, after), tell)
+
+
+def join_tables(folder: str) -> Job:
+    """The plainest join of two tables in DuckDB, with the settings that forgetmap gives it."""
+    import duckdb
+
+    from forgetmap.base.database import MEMORY_LIMIT
+
+    before, after = (f"'{_table(folder, side)}'" for side in _SIDES)
+
+    def work() -> Any:
+        connection = duckdb.connect()
+        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+        connection.execute(f"SET temp_directory = '{folder}'")
+        connection.execute("SET preserve_insertion_order = false")
+        return connection.execute(
+            f"""SELECT b.correct::INT, a.correct::INT, count(*)
+                FROM {before} b JOIN {after} a USING (question, target) GROUP BY ALL"""
+        ).fetchall()
+
+    def tell(rows: Any) -> Counts:
+        counts = {(b, a): n for b, a, n in rows}
+        return [[counts.get(key, 0) for key in ((0, 0), (0, 1), (1, 0), (1, 1))]]
+
+    return Job(work, tell)
+
+
+def parse_table(folder: str) -> Job:
+    """orjson over the lines of one table."""
+    import orjson
+
+    def work() -> int:
+        with _table(folder, "before").open("rb") as file:
+            return sum(1 for line in file if orjson.loads(line))
+
+    return Job(work, lambda rows: rows)
+
+
 # --- data ----------------------------------------------------------------------------------------
 
 
@@ -249,6 +317,7 @@ JOBS: dict[str, Callable[..., Job]] = {
         *(pair_forgetmap, pair_duckdb, pair_polars, pair_pandas),
         *(logs_compare, logs_pair, logs_pandas, statistics, make),
         *(read_log, parse_stdlib, parse_orjson),
+        *(read_table, compare_tables, join_tables, parse_table),
     )
 }
 

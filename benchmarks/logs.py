@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 import random
 import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
 
 _SOME_WORDS = """the of and to in is that for it as was with be by on not he his are this at from or
 have an they which one you were her all would there their we him been has when who will more"""
 WORDS = _SOME_WORDS.split()
+_AS_ARRAY = np.array(WORDS)
 
 
 def make_lm_eval(folder: str, kind: str, lines: int = 0, megabytes: int = 0) -> int:
@@ -27,6 +36,51 @@ def make_lm_eval(folder: str, kind: str, lines: int = 0, megabytes: int = 0) -> 
             written += file.write(json.dumps(record(luck, number, shots)) + "\n")
             number += 1
     return number
+
+
+def make_tables(folder: str, rows: int, kind: str) -> list[list[int]]:
+    """Write before and after as plain tables; returns the items by outcome: 00, 01, 10, 11."""
+    luck = np.random.default_rng(0)
+    right = {"before": luck.random(rows) < 0.6}
+    right["after"] = np.where(luck.random(rows) < 0.1, luck.random(rows) < 0.5, right["before"])
+    for side, scores in right.items():
+        order = luck.permutation(rows)
+        path = Path(folder, f"{side}.{kind}")
+        with _table_writer(path) as write:
+            for part in np.array_split(order, max(1, rows // 250_000)):
+                write(_table_part(part, scores[part], options=kind == "jsonl"))
+    outcomes = 2 * right["before"] + right["after"]
+    return [np.bincount(outcomes, minlength=4).tolist()]
+
+
+def _table_part(numbers: np.ndarray, scores: np.ndarray, options: bool) -> pa.Table:
+    """Some rows; all but the score hangs on the item's number alone."""
+    words = [_AS_ARRAY[(numbers * factor) % len(WORDS)] for factor in (3, 7, 11, 13, 17, 19, 23)]
+    texts = [pa.array(column) for column in words]
+    number = pa.array(numbers).cast(pa.string())
+    columns = {
+        "id": pc.binary_join_element_wise("q", number, "-"),
+        "question": pc.binary_join_element_wise(number, *texts, " "),
+        "target": texts[0],
+        "correct": pa.array(scores.astype(np.int8)),
+    }
+    if options:
+        columns["choices"] = pa.array([list(row) for row in zip(*words[:4], strict=True)])
+        columns["response"] = pc.binary_join_element_wise(*texts * 6, " ")
+    return pa.table(columns)
+
+
+@contextmanager
+def _table_writer(path: Path) -> Iterator[Callable[[pa.Table], object]]:
+    """Write the parts of a table, whatever its kind."""
+    if path.suffix == ".jsonl":
+        with path.open("w", encoding="utf-8") as file:
+            yield lambda part: file.writelines(json.dumps(row) + "\n" for row in part.to_pylist())
+        return
+    schema = _table_part(np.arange(1), np.ones(1), options=False).schema
+    kind = pq.ParquetWriter if path.suffix == ".parquet" else pa.csv.CSVWriter
+    with kind(path, schema) as writer:
+        yield writer.write_table
 
 
 def _words(luck: random.Random, count: int) -> str:

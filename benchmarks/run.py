@@ -50,6 +50,8 @@ class Sizes:
     repeated_items: int = 1_000_000
     log_items: int = 400
     lines: int = 50_000
+    table_rows: int = 10_000_000
+    table_lines: int = 1_000_000
     megabytes: tuple[int, ...] = (250, 500, 1000, 2000)
     inspect_samples: tuple[int, ...] = (12_500, 25_000, 50_000, 100_000)
     # 600,000 items flip just less often than where the exact test gives way to an approximation:
@@ -66,6 +68,8 @@ QUICK = Sizes(
     repeated_items=5_000,
     log_items=5,
     lines=200,
+    table_rows=2_000,
+    table_lines=500,
     megabytes=(1,),
     inspect_samples=(20,),
     statistics_items=(1_000,),
@@ -256,6 +260,65 @@ def reading(sizes: Sizes, folder: str) -> Part:
     return part
 
 
+def tables(sizes: Sizes, folder: str) -> Part:
+    """Plain tables."""
+    rows = sizes.table_rows
+    part = Part(
+        "Plain tables",
+        f"Two tables with an id, a question of some 40 characters, a target and a score, in "
+        f"different order: {rows:,} rows of Parquet and CSV, {sizes.table_lines:,} JSON lines that "
+        "also hold four options and an answer. forgetmap hashes question, options and target; the "
+        "bare join reads question, target and score of both files, joins and counts. orjson parses "
+        "one of the files, line by line, and does nothing else.",
+        ["table", "contestant", *TIMES, "M rows/s", "best / peer", "peak MB"],
+    )
+    repetitions = min(3, sizes.repetitions)
+    for kind in ("parquet", "csv"):
+        place = Path(folder, kind)
+        place.mkdir()
+        expected = run_job("make", what="make_tables", folder=str(place), rows=rows, kind=kind)
+        roads = {
+            "forgetmap.read, one table": "read_table",
+            "forgetmap.compare, both": "compare_tables",
+            BARE: "join_tables",
+        }
+        found = _race(roads, str(place), repetitions)
+        bare = found[BARE]
+        for name, measured in found.items():
+            one = name.startswith("forgetmap.read")
+            _check(name, measured, rows if one else expected.result)
+            speed = (rows if one else 2 * rows) / measured.best / 1e6
+            ratio = measured.best / bare.best
+            bars = []
+            if one:
+                what = f"reading a table, {kind}: at least 1 M rows/s"
+                bars = [Bar(what, f"{speed:.2f} M rows/s", speed >= 1)]
+            elif name != BARE:
+                what = f"comparing two tables, {kind}: at most 5 x the bare join"
+                bars = [Bar(what, f"{ratio:.2f} x", ratio <= 5)]
+            cells = [kind, name, *_times(measured), f"{speed:.2f}", f"{ratio:.2f}"]
+            part.rows.append(Row([*cells, f"{measured.peak_mb:,.0f}"], bars))
+    part.rows += _json_tables(sizes.table_lines, Path(folder, "jsonl"), repetitions)
+    return part
+
+
+def _json_tables(lines: int, place: Path, repetitions: int) -> list[Row]:
+    place.mkdir()
+    run_job("make", what="make_tables", folder=str(place), rows=lines, kind="jsonl")
+    roads = {"forgetmap.read, one table": "read_table", "orjson": "parse_table"}
+    found = _race(roads, str(place), repetitions)
+    rows = []
+    for name, measured in found.items():
+        _check(name, measured, lines)
+        ratio = measured.best / found["orjson"].best
+        what = "reading a table of JSON lines: no slower than orjson alone"
+        bars = [Bar(what, f"{ratio:.2f} x", ratio <= 1)] if name != "orjson" else []
+        speed = lines / measured.best / 1e6
+        cells = ["jsonl", name, *_times(measured), f"{speed:.2f}", f"{ratio:.2f}"]
+        rows.append(Row([*cells, f"{measured.peak_mb:,.0f}"], bars))
+    return rows
+
+
 def memory(sizes: Sizes, folder: str) -> Part:
     """Memory of reading."""
     part = Part(
@@ -409,7 +472,8 @@ def _times(measured: Measurement) -> list[str]:
 
 
 PARTS = {
-    part.__name__: part for part in (pairing, repeats, logs, reading, memory, statistics, startup)
+    part.__name__: part
+    for part in (pairing, repeats, logs, reading, tables, memory, statistics, startup)
 }
 
 if __name__ == "__main__":
