@@ -37,7 +37,7 @@ def test_what_the_fuzzer_found_is_mended(folder, alarm):
 
 # In a process of its own: workers are forked, which is best done before there are threads.
 FEW = """
-import json, os, signal, sys, time
+import json, os, signal, sys
 import fuzz
 fuzz.ALL_LOGS = {name: fuzz.ALL_LOGS[name] for name in ("bfcl", "table_csv")}
 fuzz.WARM = ("table_csv",)
@@ -56,11 +56,11 @@ def test_the_command_writes_a_table(tmp_path):
 
 
 POOL = """
-usual, fuzz.SECONDS = fuzz.run_case, 1
+usual, fuzz.SECONDS, fuzz.AT_A_STANDSTILL = fuzz.run_case, 1, 8
 
 def hang():
     while True:
-        time.sleep(0.01)
+        pass
 
 def hang_without_end():
     signal.signal(signal.SIGPROF, signal.SIG_IGN)
