@@ -252,6 +252,65 @@ def test_hostile_answers_take_no_time() -> None:
     assert time.process_time() - start < 5
 
 
+def test_hostile_answers_in_the_place_of_calls_take_no_time() -> None:
+    hostile = ["```" * 60_000, "<a>" * 50_000 + "</b>", "f(" * 90_000, "f(a,'" * 40_000]
+    hostile += ["{" * 100_000, '{"name": ' * 20_000, "`f" * 90_000, "def f(x):\n" * 20_000]
+    start = time.process_time()
+    for text in hostile:
+        for was in ("f(a=1)", '{"a": 1}', "def f(x):\n    return x", "7"):
+            cause_of(Lost(target="7", response_before=was, response_after=text))
+    assert time.process_time() - start < 20
+
+
+CALLS = "[at.go(city='Rome', days=2), at.go(city='Oslo', days=3)]"
+AS_JSON = (
+    '[{"name": "at.go", "parameters": {"city": "Rome", "days": 2}},\n'
+    ' {"name": "at.go", "parameters": {"city": "Oslo", "days": 3}}]'
+)
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (f"```python\n{CALLS}\n```", "wrapped"),
+        (CALLS.replace("'", '"').replace(", ", ","), "wrapped"),
+        (CALLS[1:-1].replace("), ", ")\n"), "wrapped"),
+        (f"<answer>{CALLS}</answer>", "wrapped"),
+        (f"```json\n{AS_JSON}\n```", "format"),
+        (AS_JSON, "format"),
+        ("The question lacks the year that the function needs. Please name it.", "prose"),
+        (CALLS.replace("Oslo", "Lima"), "wrong"),
+        (CALLS[: CALLS.index(", at")] + "]", "wrong"),
+        (f"{CALLS}\n\nUser: And what about Lima?", "ran_on"),
+        (CALLS[:30], "truncated"),
+        ("Rome", "unparsed"),
+    ],
+)
+def test_calls_as_large_models_write_them(after: str, expected: str) -> None:
+    item = Lost(status_after="no_answer", response_before=CALLS, response_after=after)
+    assert cause_of(item) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("7", "<think>3 and 4 make", "truncated"),
+        ("7", "<thinking>3 + 4</thinking>", "unparsed"),
+        ("I cannot book it: there is no tool for that.", "book(city='Rome')", "call"),
+        ("Rome", "1. Oslo\n2. Lima\n3. Bern", "list"),
+        ("Rome", "Rome<|im_end|>\n<|im_start|>user", "ran_on"),
+        ('{"a": 1, "b": [2]}', '{"b": [2],\n "a": 1}', "wrapped"),
+        ("def f(x):\n    return x + 1", "```\ndef f(x):\n    # +\n    return x+1\n```", "wrapped"),
+        ("def f(x):\n    return x + 1", "def f(x):\n    return x + 2", "wrong"),
+        ("def f(x):\n    return x + 1", "def f(x):\n    for y in", "truncated"),
+        ("def f(x):\n    return x + 1", "You can add one to the number.", "prose"),
+    ],
+)
+def test_what_became_of_the_answer_before(before: str, after: str, expected: str) -> None:
+    item = Lost(status_after="no_answer", response_before=before, response_after=after)
+    assert cause_of(item) == expected
+
+
 # --- in the map -----------------------------------------------------------------------------------
 
 

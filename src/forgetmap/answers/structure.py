@@ -11,6 +11,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 LONGEST = 20_000
@@ -20,12 +21,14 @@ _TICKS = re.compile(r"`([^`\n]{1,2000})`")
 _TAGS = re.compile(r"<(\w{1,20})>(.{1,10000}?)</\1>", re.DOTALL)
 _LABEL = re.compile(r"^[\w ]{1,20}:\s{0,3}(?=\S)")
 _QUOTES = "\"'`“”‘’ \t\n"
+_NO_QUOTES = dict.fromkeys(map(ord, "\"'`“”‘’"))
 _NAMED = ("name", "function", "tool", "tool_name", "function_name", "call", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "kwargs")
 _LOOSE_CALL = re.compile(r"\b([A-Za-z_][\w.]{0,80})\s?\(([^()]{0,2000})\)")
 _LOOSE_PAIR = re.compile(r"^\s*[\"']?(\w{1,60})[\"']?\s{0,3}[:=]\s{0,3}(.{1,500})$", re.DOTALL)
 _COMMA = re.compile(r",(?=(?:[^\"']*[\"'][^\"']*[\"'])*[^\"']*$)")
 _LOOKS_CALLED = re.compile(rf"\W{{0,12}}\{{\s{{0,9}}\"(?:{'|'.join(_NAMED)})\"\s?:|<tool_call>")
+_MAY_HAVE_FORM = re.compile(r"[({\[]")
 _OPENS_CODE = re.compile(r"^(?:async def|def|class|import|from|@|for|while|if|with|try)\b", re.M)
 
 _TYPES = frozenset(
@@ -46,6 +49,7 @@ class Call(NamedTuple):
         return [_plain(value) for value in (*self.placed, *self.named.values())]
 
 
+@lru_cache(maxsize=256)
 def form_of(text: str | None) -> str | None:
     """What form a whole text has: `call`, `json` or `code`; None for a value or for words.
 
@@ -55,7 +59,7 @@ def form_of(text: str | None) -> str | None:
         >>> form_of("The answer is 7."), form_of("7"), form_of(None)
         (None, None, None)
     """
-    if not text or not text.strip():
+    if not text or not _MAY_HAVE_FORM.search(text[:LONGEST]):
         return None
     if as_calls(text):
         return "call"
@@ -73,16 +77,21 @@ def as_calls(text: str) -> list[Call] | None:
         >>> as_calls('{"name": "f", "arguments": {"a": 1}}')
         [Call(name='f', named={'a': 1}, placed=())]
     """
-    node = _parsed(text, "eval")
-    if node is not None:
-        parts = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
-        if parts and all(isinstance(part, ast.Call) for part in parts):
-            calls = [_python_call(part) for part in parts]
-            return None if None in calls else [call for call in calls if call]
+    if calls := as_python_calls(text):
+        return calls
     value = as_json(text)
     listed = value if isinstance(value, list) else [value]
     called = [_json_call(part) for part in listed]
     return [call for call in called if call] if called and all(called) else None
+
+
+def as_python_calls(text: str) -> list[Call] | None:
+    """The same for calls in Python's notation alone."""
+    parts = _expressions(text)
+    if not parts or not all(isinstance(part, ast.Call) for part in parts):
+        return None
+    calls = [_python_call(part) for part in parts]
+    return None if None in calls else [call for call in calls if call]
 
 
 def as_json(text: str) -> Any:
@@ -121,8 +130,11 @@ def inside(text: str) -> list[str]:
         (['f(1)'], ['Rome'], '{}\\n')
     """
     text = text[:LONGEST]
-    found = [*_FENCE.findall(text), *_TICKS.findall(text)]
-    found += [body for _, body in _TAGS.findall(text)]
+    found: list[str] = [*_FENCE.findall(text)] if "```" in text or "~~~" in text else []
+    if "`" in text:
+        found += _TICKS.findall(text)
+    if "</" in text:
+        found += [body for _, body in _TAGS.findall(text)]
     bare = text.strip(_QUOTES)
     if bare != text.strip():
         found.append(bare)
@@ -134,15 +146,18 @@ def inside(text: str) -> list[str]:
 def answers_of_form(text: str, form: str) -> Iterator[Any]:
     """Every answer of a form that a text holds, the whole text first, then what it wraps."""
     for part in (text, *inside(text)):
-        value: Any = None
-        if form == "call":
-            value = as_calls(part)
-        elif form == "json":
-            value = as_json(part)
-        elif _OPENS_CODE.search(part):
-            value = as_code(part)
+        value = as_form(part, form)
         if value is not None:
             yield value
+
+
+def as_form(text: str, form: str) -> Any:
+    """What a whole text is, read as a `call`, as `json` or as `code`; None where it is not."""
+    if form == "call":
+        return as_calls(text)
+    if form == "json":
+        return as_json(text)
+    return as_code(text) if _OPENS_CODE.search(text) else None
 
 
 def same_calls(ours: list[Call], theirs: list[Call], *, loosely: bool = False) -> bool:
@@ -231,7 +246,7 @@ def looks_called(text: str) -> bool:
 
 def squeezed(text: str) -> str:
     """A text without spaces and quotes: what is left when only its dress changed."""
-    return re.sub(r"[\s\"'`“”‘’]", "", text[:LONGEST])
+    return "".join(text[:LONGEST].split()).translate(_NO_QUOTES)
 
 
 def _same_loosely(one: Call, two: Call) -> bool:
@@ -245,6 +260,17 @@ def _same_loosely(one: Call, two: Call) -> bool:
 
 def _plain(value: Any) -> str:
     return str(value).strip(_QUOTES).casefold()
+
+
+def _expressions(text: str) -> list[ast.expr]:
+    """The expressions that a text lists, in brackets or line by line; none where it has others."""
+    node = _parsed(text, "eval")
+    if node is not None:
+        return list(node.elts) if isinstance(node, ast.List | ast.Tuple) else [node]
+    tree = _parsed(text, "exec")
+    body = tree.body if tree is not None else []
+    lines = [line.value for line in body if isinstance(line, ast.Expr)]
+    return lines if len(lines) == len(body) else []
 
 
 def _is_text(node: ast.stmt) -> bool:

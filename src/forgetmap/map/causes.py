@@ -119,10 +119,16 @@ def is_wrapped(item: Lost) -> bool:
     if form is None:
         return False
     wanted = _read(was, form)
+    values = (
+        structure.as_form(part, form)
+        for part in (now, *structure.inside(now))
+        if form != "call" or _is_json(part) == _is_json(was)  # else it is another notation
+    )
     return any(
         value == wanted or (form == "json" and _envelope(value) == wanted)
-        for value in structure.answers_of_form(now, form)
-    ) and not (form == "call" and structure.form_of(now) == "call" and _is_json(now, was))
+        for value in values
+        if value is not None
+    )
 
 
 def is_format(item: Lost) -> bool:
@@ -394,9 +400,8 @@ def _cut(text: str) -> bool:
     return _open_fence(text) or breaks_off(text)
 
 
-def _is_json(now: str, was: str) -> bool:
-    """Whether only one of two calls is written as JSON: that is another notation."""
-    return now.strip().startswith("{") != was.strip().startswith("{")
+def _is_json(text: str) -> bool:
+    return structure.as_json(text) is not None and structure.as_python_calls(text) is None
 
 
 def _envelope(value: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import special
 
 Floats = NDArray[np.float64]
 
@@ -119,5 +121,10 @@ def fisher(right: int, runs: int, other_right: int, other_runs: int) -> float:
         >>> round(fisher(3, 3, 0, 3), 3), fisher(2, 3, 1, 3)
         (0.1, 1.0)
     """
-    table = np.array([[right, runs - right], [other_right, other_runs - other_right]])
-    return min(1.0, float(stats.fisher_exact(table).pvalue))
+    of_all, in_all = runs + other_runs, right + other_right
+    first, last = max(0, in_all - other_runs), min(runs, in_all)
+    ways = {
+        x: math.comb(runs, x) * math.comb(other_runs, in_all - x) for x in range(first, last + 1)
+    }
+    rare = sum(count for count in ways.values() if count <= ways[right])
+    return rare / math.comb(of_all, in_all)
