@@ -20,6 +20,8 @@ from forgetmap.base.errors import InputError
 from forgetmap.capabilities import judge as judge_module
 from forgetmap.capabilities.judge import Judge, JudgeStopped, agreement
 from forgetmap.capabilities.judge_prompts import JUDGEMENTS, JudgeQuestion, _mark, claims
+from forgetmap.capabilities.lost_words import tell_groups
+from forgetmap.map.result import LostExample, LostGroup, LostSummary
 
 ITEM = Item(
     task="essay",
@@ -829,3 +831,25 @@ def test_the_material_is_what_the_item_holds(name, item, shown):
 
 def test_the_version_names_the_model_and_the_prompts(make):
     assert make("http://localhost/v1").version == "tiny, prompts 1"
+
+
+# A sentence for each group of losses
+
+
+def test_a_judge_tells_of_groups_of_losses(make):
+    example = LostExample(task="t", item="1", cause="prose", prompt="?", before="f()", after="No")
+    groups = [
+        LostGroup(
+            items=size, tasks={"t": size}, causes={"prose": size}, terms=[], examples=[example]
+        )
+        for size in (3, 2)
+    ]
+    lost = LostSummary(lost=5, grouped=5, groups=groups)
+    with serving(
+        scripted(says('{"check": "CHECK", "sentence": "No calls."}'), says("?"))
+    ) as server:
+        told = tell_groups(lost, make(server, concurrency=1))
+        assert [group.sentence for group in told.groups] == ["No calls.", None]
+        shown = server.payloads[0]["messages"][1]["content"]
+    assert "answer before 1\nf()" in shown
+    assert "3 items" in shown
