@@ -15,6 +15,7 @@ PARTS = [
     "Pairing with repeats",
     "Native lighteval logs",
     "Reading JSON lines",
+    "Plain tables",
     "Memory of reading",
     "Statistics after pairing",
     "Start-up",

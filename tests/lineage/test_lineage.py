@@ -10,7 +10,9 @@ import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import forgetmap
@@ -19,7 +21,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.lineage.lives import KINDS, Lives, share
 from forgetmap.lineage.pipeline import Checkpoint, Pipeline, from_run
 from forgetmap.readers.registry import read
-from forgetmap.samples.identity import content_hash
+from forgetmap.samples.identity import content_hash, hash_contents
 from forgetmap.samples.table import Samples
 from lineage_logs import HISTORY, STAGES, write_history
 from logs import items, lm_eval_record, write_jsonl, write_lm_eval
@@ -44,6 +46,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Lineage:
 def questions(lines: LifeLines, kind: Any) -> set[str]:
     by_hash = {f"{content_hash(item, '', ''):016x}": item for item in HISTORY}
     by_hash |= {f"{content_hash(item, [], ''):016x}": item for item in HISTORY}
+    parts = [pa.array(list(HISTORY)), *[pa.array([""] * len(HISTORY))] * 2]
+    hashes = hash_contents(parts, duckdb.connect()).to_pylist()  # of plain tables
+    by_hash |= {f"{one:016x}": item for one, item in zip(hashes, HISTORY, strict=True)}
     return {by_hash[item.item] for item in lines.listed[kind]}
 
 
