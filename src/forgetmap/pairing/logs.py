@@ -237,14 +237,11 @@ class Logs:
     def _find_scales(self) -> dict[str, Scale]:
         """The scale of the scores of each task, over all logs."""
         found: dict[str, Scale] = {}
-        for task in sorted(self.tasks):
-            stocks = [self.stock[side][key] for side in self.sides for key in self.chosen[side]
-                      if key[0] == task]  # fmt: skip
-            lows = [stock.low for stock in stocks if stock.low is not None]
-            highs = [stock.high for stock in stocks if stock.high is not None]
+        for task, held in sorted(self._held_by_task().items()):
+            lows = [stock.low for stock in held if stock.low is not None]
+            highs = [stock.high for stock in held if stock.high is not None]
             if lows:
-                whole = not any(stock.broken for stock in stocks)
-                found[task] = find_scale(min(lows), max(highs), whole)
+                found[task] = find_scale(min(lows), max(highs), not any(s.broken for s in held))
         return found
 
     @property
@@ -338,20 +335,21 @@ class Logs:
     def _tasks_by_index(self) -> set[str]:
         """Tasks in which content cannot identify the items, or must not."""
         if self.identity == "content":
-            return {task for task in self.tasks if not all(self._contents(task))}
+            held = self._held_by_task().items()
+            return {task for task, stocks in held if not all(s.with_content for s in stocks)}
         for side in self.sides:
             if self._query(f"SELECT any_value(1) FROM {side}_rows WHERE item_ref IS NULL")[0][0]:
                 where = self.name(side)
                 raise InputError(f"--identity index: items of the log {where} carry no id")
         return self.tasks
 
-    def _contents(self, task: str) -> list[int]:
-        return [
-            self.stock[side][name, metric].with_content
-            for side, chosen in self.chosen.items()
-            for name, metric in chosen
-            if name == task
-        ]
+    def _held_by_task(self) -> dict[str, list[Stock]]:
+        """What the logs hold of each task in the chosen metrics."""
+        stocks: dict[str, list[Stock]] = {}
+        for side, chosen in self.chosen.items():
+            for task, metric in chosen:
+                stocks.setdefault(task, []).append(self.stock[side][task, metric])
+        return stocks
 
     def _tasks_by_wording(self) -> set[str]:
         """Tasks of logs of several harnesses in which the words alone tell every item apart."""

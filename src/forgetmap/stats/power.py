@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from scipy import special
 
 
+@lru_cache(maxsize=4096)  # small tasks, of which there may be thousands, are often alike
 def minimum_detectable_effect(
     n: float, mean_square: float, *, alpha: float = 0.05, power: float = 0.8
 ) -> float:
