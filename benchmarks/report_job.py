@@ -214,7 +214,8 @@ class MadePairs:
                        (n + 1)::VARCHAR AS answer_after, 'ok' AS status_before,
                        if(n % 60 = 0, 'truncated', 'ok') AS status_after,
                        p.text AS prompt_before, p.text AS prompt_after,
-                       b.text AS response_before, a.text AS response_after
+                       b.text AS response_before, a.text AS response_after,
+                       1 AS runs_before, 1 AS runs_after
                 FROM range({self.items}) r(n)
                      JOIN texts p ON p.id = (n * 7) % 5000 JOIN texts b ON b.id = (n * 11) % 5000
                      JOIN texts a ON a.id = (n * 13) % 5000
