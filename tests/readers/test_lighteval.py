@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pyarrow.parquet as pq
 import pytest
 
 from forgetmap.api import compare
+from forgetmap.readers import lighteval
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.lighteval import task_name
 from forgetmap.readers.registry import read
+from logs import write_parquet
 from places import DATA
 
 VERSIONS = ("0.10.0", "0.13.0")
@@ -136,3 +139,80 @@ def test_the_post_forget_protocol_runs_on_native_logs():
 )
 def test_task_names_lose_suite_and_shots(name, expected):
     assert task_name(name) == expected
+
+
+# --- what runs of one task share ------------------------------------------------------------------
+
+
+def flat(chance):
+    """Rows of the flat layout; a few questions, so that runs often ask the same."""
+    likely = chance.random() < 0.4
+    names = chance.choice([("choices", "gold"), ("choices", "gold_index"), ("gold",), ("choices",)])
+    columns = {
+        "example": [chance.choice(["a?", "b?", "", None]) for _ in range(2)],
+        "choices": [chance.choice([["x", "y"], ["y", "x"], ["x"], []]) for _ in range(2)],
+        "gold": [chance.choice([["x"], ["x", "y"], []]) for _ in range(2)],
+        "gold_index": [chance.choice([[0], [1], [0, 1], [7]]) for _ in range(2)],
+    }
+    kept = {name: columns[name] for name in ("example", *names)}
+    if "gold" in names:
+        kept["choices"] = [["x", "y"]] * 2 if "choices" in names else [[]] * 2
+    if likely:
+        kept["predictions"] = [[-1.0, -2.0], chance.choice([[-1.0, -2.0], [-1.0]])]
+    return [
+        {name: values[row] for name, values in kept.items()}
+        | {"metrics": {"acc": chance.random(), "em": chance.choice([0.0, 1.0, math.nan])}}
+        for row in range(2)
+    ]
+
+
+def struct(chance):
+    """The same for the structs of later releases."""
+    return [
+        {
+            "doc": {
+                "query": chance.choice(["a?", "b?", "", None]),
+                "choices": chance.choice([["x", "y"], ["y", "x"], ["x"]]),
+                "gold_index": chance.choice([[0], [1], [0, 1]]),
+                "id": chance.choice("12"),
+            },
+            "metric": {"acc": chance.random()},
+            "model_response": {"logprobs": chance.choice([[-1.0, -2.0], []]), "text": ["z"]},
+        }
+        for _ in range(2)
+    ]
+
+
+@pytest.mark.parametrize("how", [{}, {"text": True}, {"wording": True}])
+def test_runs_of_one_task_read_together_are_what_each_is_alone(how, tmp_path):
+    """What was asked is worked out once for runs that ask the same, and only for those."""
+    chance = random.Random(5)
+    for case in range(30):
+        place = tmp_path / str(case)
+        files = [
+            write_parquet(
+                place / f"run{run}" / f"details_sums|0_2025-01-31T12-30-{run:02d}.parquet",
+                chance.choice([flat, struct])(chance),
+            )
+            for run in range(12)
+        ]
+        alone = {}
+        for file in files:
+            rows = read(file, ReadOptions(**how)).data.to_pylist()
+            alone |= {(row["source"], row["metric"]): row | {"model": ""} for row in rows}
+        merged = read(place, ReadOptions(**how)).data.to_pylist()
+        found = {(row["source"], row["metric"]): row | {"model": ""} for row in merged}
+        assert found.keys() == alone.keys()
+        for key, row in found.items():
+            assert row == alone[key] | {"repeat": row["repeat"]}
+
+
+def test_a_results_file_is_read_once_for_all_tasks_of_a_run(tmp_path, monkeypatch):
+    looked_at = []
+    read_json = lighteval.read_json
+    monkeypatch.setattr(
+        lighteval, "read_json", lambda path: (looked_at.append(path), read_json(path))[1]
+    )
+    log = LOGS / "0.13.0/before/greedy"
+    assert len({row["task"] for row in rows(log)}) == 2
+    assert len(looked_at) == len(set(looked_at)) == len(list(log.rglob("results_*.json")))

@@ -7,6 +7,7 @@ So text is read as numbers into a dictionary, measured, and then written out, a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,25 +26,38 @@ _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT96": 12}
 
 def parquet_schema(path: Path) -> pa.Schema:
     """Read the schema of a Parquet file; if it is not one, say so in one clear line."""
-    return _look_into(path)[0]
+    with _opened(path) as (_, schema):
+        return schema
 
 
-def _look_into(path: Path) -> tuple[pa.Schema, pq.FileMetaData]:
-    """The schema and footer of a Parquet file."""
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[pq.ParquetFile, pa.Schema]]:
+    """Open a Parquet file, as suits one of few rows; look at its schema and number of rows."""
+    with _open(path) as file:
+        try:
+            schema = file.schema_arrow
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise _unreadable(path, error) from error
+        check_rows(path, file.metadata.num_rows, path.stat().st_size)
+        yield file, schema
+
+
+def _open(path: Path) -> pq.ParquetFile:
     if path.exists() and not path.is_file():  # a pipe or device would keep us waiting
         raise InputError(f"{path}: is not a plain file")
     try:
-        with pq.ParquetFile(path) as file:
-            schema, footer = file.schema_arrow, file.metadata
+        return pq.ParquetFile(path, pre_buffer=False)
     except UnicodeEncodeError as error:
         raise InputError(f"{path}: its name is not UTF-8; rename it") from error
     except PermissionError as error:
         raise InputError(f"{path}: cannot be read (Permission denied)") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = next(iter(str(error).splitlines()), "")
-        raise InputError(f"{path}: is not a readable Parquet file ({reason})") from error
-    check_rows(path, footer.num_rows, path.stat().st_size)
-    return schema, footer
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    reason = next(iter(str(error).splitlines()), "")
+    return InputError(f"{path}: is not a readable Parquet file ({reason})")
 
 
 def parquet_rows(path: Path) -> int:
@@ -62,19 +76,25 @@ def parquet_parts(
 
     Columns may name a field of a struct: `doc.query`.
     """
-    (schema, footer), packed = _look_into(path), path.stat().st_size
-    if callable(columns):
-        columns = columns(schema)
-    numbers, texts = _measure(footer, columns)
-    check_unpacked(path, numbers, packed)
-    per_row = max(1, numbers // max(1, footer.num_rows))
-    rows = max(1, min(rows, PART_BYTES // per_row))
-    if texts and _longest_texts(path, texts) * rows <= PART_BYTES:
-        texts = []  # however often a text occurs, a part stays small
-    unpacked = 0
-    few = footer.num_rows <= _FEW  # for which threads and buffers cost more than they bring
-    with pq.ParquetFile(path, metadata=footer, read_dictionary=texts, pre_buffer=not few) as file:
-        for batch in file.iter_batches(rows, columns=columns, use_threads=not few):
+    packed = path.stat().st_size
+    with ExitStack() as stack:
+        file, schema = stack.enter_context(_opened(path))
+        if callable(columns):
+            columns = columns(schema)
+        numbers, texts = _measure(file.metadata, columns)
+        check_unpacked(path, numbers, packed)
+        per_row = max(1, numbers // max(1, file.metadata.num_rows))
+        rows = max(1, min(rows, PART_BYTES // per_row))
+        if texts and _longest_texts(path, texts) * rows <= PART_BYTES:
+            texts = []  # however often a text occurs, a part stays small
+        many = file.metadata.num_rows > _FEW  # for fewer, threads and buffers cost too much
+        if texts or many:
+            again = pq.ParquetFile(
+                path, metadata=file.metadata, read_dictionary=texts, pre_buffer=many
+            )
+            file = stack.enter_context(again)
+        unpacked = 0
+        for batch in file.iter_batches(rows, columns=columns, use_threads=many):
             size = _size(batch)
             unpacked += size
             check_unpacked(path, unpacked, packed)

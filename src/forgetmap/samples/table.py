@@ -328,6 +328,32 @@ def _batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
 _STRUCT = pa.struct([pa.field(column.name, column.type) for column in SCHEMA])
 
 
+def together(parts: Iterable[Mapping[str, pa.Array]]) -> Iterator[pa.RecordBatch]:
+    """Make batches of columns that come in many small parts, each as `complete` takes it.
+
+    A batch costs about the same however few rows it has, so parts with the same columns share one.
+    """
+    held: list[Mapping[str, pa.Array]] = []
+    rows = size = 0
+    for part in parts:
+        if held and (
+            held[0].keys() != part.keys() or rows >= BATCH_ROWS or size >= BATCH_CHARACTERS
+        ):
+            yield _joined(held)
+            held, rows, size = [], 0, 0
+        held.append(part)
+        rows += len(part["score"])
+        size += sum(column.nbytes for column in part.values())
+    if held:
+        yield _joined(held)
+
+
+def _joined(parts: list[Mapping[str, pa.Array]]) -> pa.RecordBatch:
+    if len(parts) == 1:
+        return complete(parts[0])
+    return complete({name: pa.concat_arrays([part[name] for part in parts]) for name in parts[0]})
+
+
 def complete(columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
     """Make a batch of columns of equal length, among them the score.
 
