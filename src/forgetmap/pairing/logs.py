@@ -94,8 +94,17 @@ class Stock:
     unanswered: int
     """Rows in which no answer was found."""
     repeats: int
+    with_k: int
+    """Rows that say how many options there are."""
+    fewest_k: int | None
+    most_k: int | None
     prompts: Any
     """Sum of the prompts' hashes: where it agrees, the prompts do."""
+
+    @property
+    def same_k(self) -> bool:
+        """Whether all rows have the same number of options, or none has one."""
+        return self.fewest_k == self.most_k and self.with_k in (0, self.rows)
 
 
 class Logs:
@@ -197,6 +206,7 @@ class Logs:
         counted = ("item", "cluster", "gold_probability", "prompt_hash", _OPTIONS)
         counts = [_count_sql(samples, name) for name in counted]
         *_, with_prompt, with_options = counts
+        with_k = _count_sql(samples, "k")
         prompts = "0" if with_prompt == "0" else "sum(prompt_hash)"
         bad = f"count(*) FILTER ({_OPTIONS} IS NOT NULL AND {self._usable_options} IS NULL)"
         counts.append("0" if with_options == "0" else bad)
@@ -205,7 +215,8 @@ class Logs:
                        min({_number("score")}), max({_number("score")}),
                        count(*) FILTER (score <> 0 AND score <> 1 AND NOT isnan(score)),
                        count(*) FILTER (score <> floor(score) AND NOT isnan(score)),
-                       count(*) FILTER (status = 'no_answer'), max(repeat)::BIGINT + 1, {prompts}
+                       count(*) FILTER (status = 'no_answer'), max(repeat)::BIGINT + 1,
+                       {with_k}, {"NULL, NULL" if with_k == "0" else "min(k), max(k)"}, {prompts}
                 FROM {side}_rows GROUP BY task, metric"""
         )
         return {(task, metric): Stock(*numbers) for task, metric, *numbers in rows}

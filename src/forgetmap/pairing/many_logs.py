@@ -116,7 +116,7 @@ class ManyLogs(PairedLogs):
         """Read all logs, once, and lay out what they hold."""
         outcomes = self._lay_out()
         if outcomes is None:  # rows occur twice: each (task, item, repeat) counts once
-            self.repeated = True
+            self.repeated = self.duplicated = True
             outcomes = self._lay_out()
         assert outcomes is not None
         for number, side in enumerate(self.sides):
@@ -124,10 +124,12 @@ class ManyLogs(PairedLogs):
         return outcomes
 
     def _lay_out(self) -> Outcomes | None:
-        """The outcomes; None where rows turn out to be duplicated and were not grouped."""
+        """The outcomes; None where rows turn out to be duplicated and that was not looked for."""
         self._define_items()
         sides = [f"SELECT {n} AS node, * FROM {side}_items" for n, side in enumerate(self.sides)]
         self._keep("outcomes", " UNION ALL BY NAME ".join(sides))
+        if not self.duplicated and self._query("SELECT max(copies) > 0 FROM outcomes")[0][0]:
+            return None
         self._keep(
             "numbered",
             """SELECT row_number() OVER (ORDER BY task, key) - 1 AS id, task, key, cluster

@@ -130,6 +130,7 @@ class _SparkPair(LogPair):
     """Spark in the place of DuckDB; what differs is how SQL is run and where text is handled."""
 
     hashed_reference = "xxhash64(item_ref)"
+    duplicated = True  # to find out would take another pass over a lake
     integer = "DECIMAL(38, 0)"
     overlap = "arrays_overlap"
     lists = _LISTS
@@ -165,7 +166,7 @@ class _SparkPair(LogPair):
         keys = self._run(f"SELECT task, key FROM ({self._compared('<>')}) AS flipped").toArrow()
         sides = {name: self._only_items(self.side(name), keys) for name in self.names}
         local = LogPair(sides, None, self.threshold, self.identity)
-        local.repeated = self.repeated
+        local.repeated, local.duplicated = self.repeated, self.duplicated
         local._define_items()
         return local.flips()
 

@@ -18,6 +18,7 @@ from forgetmap.base.database import quoted
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
 from forgetmap.pairing.logs import CLUSTER_BUCKETS, SHOWN_ITEM, Logs
+from forgetmap.pairing.packed import fits, packed_sql
 from forgetmap.samples.comparability import Coverage, Identity, RowCounts
 from forgetmap.samples.table import Samples
 from forgetmap.stats.patterns import FACTORS, MOMENTS, Moment, Patterns
@@ -36,6 +37,9 @@ _SQL_MOMENTS = {
     },
 }
 """SQL for each moment; the sums are whole multiples of 1 / _SCALE."""
+_REPEAT_BIT = "1::BIGINT << CAST(abs(repeat::BIGINT) % 63 AS INT)"
+"""SQL for a repeat as one of 63 bits; two that share a bit are taken for duplicates, and looked at
+again. So that hardly happens: 63 and 1000, by which runs are numbered, have no factor in common."""
 _FEWEST_OPTIONS = 3
 """With fewer there are no two wrong options that guessing could reshuffle."""
 _BATCH = 8192
@@ -159,6 +163,11 @@ class _Pattern(NamedTuple):
         return self.runs_after, int(self.unscored_after), int(self.copies_after)
 
 
+def _order(pattern: _Pattern) -> list[tuple[bool, Any]]:
+    """The order of patterns, the same whatever the order of rows."""
+    return [(value is not None, value) for value in pattern[:7]]
+
+
 class PairedLogs(Logs):
     """Logs of which any two can be paired; `forgetmap.pairing.spark` puts Spark in DuckDB's place.
 
@@ -167,6 +176,8 @@ class PairedLogs(Logs):
 
     integer = "BIGINT"
     """Type of the whole multiples that are summed."""
+    duplicated = False
+    """Whether a (task, key, repeat) may be in several rows of one log."""
 
     def _define_items(self) -> None:
         for side in self.sides:
@@ -188,46 +199,58 @@ class PairedLogs(Logs):
                    FROM {side}_scores"""
 
     def _grouped_rows(self, side: str) -> str:
-        """With repeats, and where rows are duplicated, each (task, key, repeat) counts once.
+        """With repeats the rows of an item are one; `copies` says how many rows are duplicates.
 
-        Among duplicates the smallest id wins, so that the order of rows cannot matter.
+        Once duplicates were met, each (task, key, repeat) counts once. To make sure of that is
+        costly, so the rows are taken as they are first.
         """
-        once, gathered, mean = self._repeated_options() if self._with_options else ("", "", "")
+        rows, copies = f"{side}_scores", f"count(*) - bit_count(bit_or({_REPEAT_BIT}))"
+        if self.duplicated:
+            rows, copies = f"({self._single_runs(side)}) AS runs", "sum(copies - 1)::BIGINT"
+        gathered, mean = self._repeated_options() if self._with_options else ("", "")
         return f"""
-            WITH runs AS (
-                SELECT task, key, repeat, count(*) AS copies,
-                       arg_min(score, (item_ref, score)) FILTER (score IS NOT NULL) AS score,
-                       max(k) AS k, min(cluster) AS cluster,
-                       arg_min(probability, (item_ref, probability))
-                           FILTER (probability IS NOT NULL) AS probability {once}
-                FROM {side}_scores GROUP BY task, key, repeat),
-            gathered AS (
-                SELECT task, key, count(score) AS runs, sum(copies - 1)::BIGINT AS copies,
+            WITH gathered AS (
+                SELECT task, key, count(score) AS runs, {copies} AS copies,
                        count(*) - count(score) AS unscored,
                        count(*) FILTER (score >= {self.limit}) AS correct,
                        max(k) AS k, min(cluster) AS cluster,
                        round(avg(probability), 12) AS probability {gathered}
-                FROM runs GROUP BY task, key)
+                FROM {rows} GROUP BY task, key)
             SELECT task, key, runs, copies, unscored, correct, k, cluster, probability {mean}
             FROM gathered"""
 
-    def _repeated_options(self) -> tuple[str, str, str]:
-        """SQL for the options of one repeat, of all repeats of an item, and for their mean.
+    def _single_runs(self, side: str) -> str:
+        """SQL for one row per (task, key, repeat).
+
+        Among duplicates the smallest id wins, so that the order of rows cannot matter.
+        """
+        order = "(item_ref, probability, options, right_option)"
+        options = f""", arg_min(options, {order}) FILTER (options IS NOT NULL) AS options,
+                   arg_min(right_option, {order}) FILTER (options IS NOT NULL) AS right_option"""
+        return f"""
+            SELECT task, key, repeat, count(*) AS copies,
+                   arg_min(score, (item_ref, score)) FILTER (score IS NOT NULL) AS score,
+                   max(k) AS k, min(cluster) AS cluster,
+                   arg_min(probability, (item_ref, probability))
+                       FILTER (probability IS NOT NULL) AS probability
+                   {options if self._with_options else ""}
+            FROM {side}_scores GROUP BY task, key, repeat"""
+
+    def _repeated_options(self) -> tuple[str, str]:
+        """SQL for the options of all repeats of an item, and for their mean.
 
         There is a mean only where all repeats with a probability have the same options.
         """
-        order = "(item_ref, probability, options, right_option)"
-        once = f""", arg_min(options, {order}) FILTER (options IS NOT NULL) AS options,
-                   arg_min(right_option, {order}) FILTER (options IS NOT NULL) AS right_option"""
         size = self.lists.size.format("options")
         in_order = self.lists.in_order.format("options", "repeat")
-        gathered = f""", min(right_option) AS right_option,
+        right = "CASE WHEN options IS NOT NULL THEN right_option END"
+        gathered = f""", min({right}) AS right_option,
                    CASE WHEN count(options) = count(probability)
-                             AND count(options) = count(right_option)
+                             AND count(options) = count({right})
                              AND min({size}) = max({size})
-                             AND min(right_option) = max(right_option)
+                             AND min({right}) = max({right})
                         THEN {in_order} END AS repeats"""
-        return once, gathered, f", right_option, {self.lists.mean.format('repeats')} AS options"
+        return gathered, f", right_option, {self.lists.mean.format('repeats')} AS options"
 
     def _weighed(self, items: str) -> str:
         """SQL for items with `wrong`, the probability of all wrong options together."""
@@ -324,7 +347,7 @@ class PairedLogs(Logs):
                            {options}
                     FROM {before}_items b FULL JOIN {after}_items a
                          ON b.task = a.task AND b.key = a.key {clusters}
-                    {self._shared_tasks(before, after)}),
+                    {self._shared_tasks(before, after, "coalesce(b.task, a.task)")}),
                 moved AS (
                     SELECT *, (abs(p - q) + (p - q)) / 2 AS lost,
                            (abs(p - q) - (p - q)) / 2 AS gained, {churn} AS churn
@@ -338,8 +361,33 @@ class PairedLogs(Logs):
                 FROM valued
                 GROUP BY task, k, bucket, runs_before, right_before, runs_after, right_after"""
         )
-        rows.sort(key=lambda row: [(value is not None, value) for value in row[:7]])
-        return [_Pattern._make((*row[:13], row[13:])) for row in rows]
+        return sorted((_Pattern._make((*row[:13], row[13:])) for row in rows), key=_order)
+
+    def _packed_histogram(self, before: str, after: str) -> list[_Pattern] | None:
+        """The same from one grouping of both sides; None where bits cannot tell it all."""
+        held = self._held(before) + self._held(after)
+        if not self.repeated or self.duplicated or self._with_probabilities:
+            return None
+        if any(each.with_cluster or not each.same_k for each in held):
+            return None
+        views, tasks = (f"{before}_scores", f"{after}_scores"), self._shared_tasks(before, after)
+        rows = self._query(packed_sql(*views, self.limit, tasks))
+        if any(row[-1] for row in rows):
+            self.duplicated = all(fits(each.repeats) for each in held)
+            return None
+        k_before, k_after = (
+            {task: self.stock[side][task, metric].most_k for task, metric in self.chosen[side]}
+            for side in (before, after)
+        )
+        patterns = []
+        for task, *outcome, items, unscored_before, unscored_after, _ in rows:
+            ours = None if outcome[0] is None else k_before[task]
+            theirs = None if outcome[2] is None else k_after[task]
+            other_k = items if None not in (ours, theirs) and ours != theirs else 0
+            counts = 0, 0, unscored_before, unscored_after, other_k, (0,) * MOMENTS
+            k = theirs if ours is None else ours
+            patterns.append(_Pattern._make((task, k, -1, *outcome, items, *counts)))
+        return sorted(patterns, key=_order)
 
     def _churn_sql(self) -> tuple[str, str]:
         """SQL that joins the options of two sides, and for what guessing reshuffled among them.
@@ -364,12 +412,12 @@ class PairedLogs(Logs):
                               * {reshuffled} / (shown - 1) END"""
         return joined, churn
 
-    def _shared_tasks(self, before: str, after: str) -> str:
+    def _shared_tasks(self, before: str, after: str, task: str = "task") -> str:
         """SQL that keeps to the tasks of both sides; empty where they have the same."""
         ours, theirs = ({task for task, _ in self.chosen[side]} for side in (before, after))
         if ours == theirs:
             return ""
-        return f"WHERE coalesce(b.task, a.task) IN ({quoted(*sorted(ours & theirs))})"
+        return f"WHERE {task} IN ({quoted(*sorted(ours & theirs))})"
 
     # --- what was and was not compared ---------------------------------------------------------
 
@@ -518,10 +566,12 @@ class LogPair(PairedLogs):
 
     def pairs(self) -> Pairs:
         """Join the two logs and count."""
+        patterns = self._packed_histogram(*self.sides)
         self._define_items()
-        patterns = self._histogram(*self.sides)
-        if not self.repeated and self._has_duplicates(patterns):
-            self.repeated = True
+        if patterns is None:
+            patterns = self._histogram(*self.sides)
+        if self._has_duplicates(patterns):
+            self.repeated = self.duplicated = True
             self._define_items()
             patterns = self._histogram(*self.sides)
         paired = self._paired(patterns, *self.sides)
@@ -529,6 +579,9 @@ class LogPair(PairedLogs):
 
     def _has_duplicates(self, patterns: list[_Pattern]) -> bool:
         """A key that occurs twice in one log multiplies the joined rows; count to find out."""
+        if self.repeated:
+            copies = any(each.copies_before or each.copies_after for each in patterns)
+            return copies and not self.duplicated
         before = sum(each.items for each in patterns if each.runs_before is not None)
         after = sum(each.items for each in patterns if each.runs_after is not None)
         if [before, after] != [self._count("rows", side) for side in self.sides]:
