@@ -176,6 +176,56 @@ def logs_pandas(folder: str) -> Job:
     return Job(work, lambda found: sorted([*key, n] for key, n in found.items()))
 
 
+def logs_polars(folder: str) -> Job:
+    """What a careful script would do: the needed columns of each file, then one join."""
+    import polars as pl
+
+    def columns(file: Path) -> pl.DataFrame:
+        frame = pl.read_parquet(file, columns=["example", "metrics"], glob=False)
+        scores = pl.col("metrics").struct.field("extractive_match").alias("score")
+        task, run = file.name.split("|")[1], file.parent.name
+        return frame.select("example", scores, task=pl.lit(task), run=pl.lit(run))
+
+    def work() -> Any:
+        before, after = (
+            pl.concat(map(columns, sorted(Path(folder, side).rglob("details_*.parquet"))))
+            for side in _SIDES
+        )
+        return _transitions(before.join(after, on=["task", "run", "example"], suffix="_after"))
+
+    return Job(work, lambda frame: sorted(map(list, frame.rows())))
+
+
+def logs_polars_scan(folder: str) -> Job:
+    """The same by one lazy scan of all files."""
+    import polars as pl
+
+    def columns(side: str) -> pl.LazyFrame:
+        files = sorted(Path(folder, side).rglob("details_*.parquet"))
+        frame = pl.scan_parquet(
+            files, include_file_paths="file", glob=False, hive_partitioning=False
+        )
+        scores = pl.col("metrics").struct.field("extractive_match").alias("score")
+        names = pl.col("file").str.extract("details_[^|]*[|]([^|]*)[|][^/]*$", 1).alias("task")
+        runs = pl.col("file").str.extract("_([^_/]*)$", 1).alias("run")
+        return frame.select("example", scores, names, runs)
+
+    def work() -> Any:
+        before, after = map(columns, _SIDES)
+        joined = before.join(after, on=["task", "run", "example"], suffix="_after")
+        return _transitions(joined).collect(engine="streaming")
+
+    return Job(work, lambda frame: sorted(map(list, frame.rows())))
+
+
+def _transitions(joined: Any) -> Any:
+    """Count the pairs by task and outcomes."""
+    import polars as pl
+
+    right = [(pl.col(name) >= 0.5).cast(pl.Int64) for name in ("score", "score_after")]
+    return joined.group_by("task", *right).len()
+
+
 # --- statistics ----------------------------------------------------------------------------------
 
 
@@ -315,7 +365,8 @@ JOBS: dict[str, Callable[..., Job]] = {
     job.__name__: job
     for job in (
         *(pair_forgetmap, pair_duckdb, pair_polars, pair_pandas),
-        *(logs_compare, logs_pair, logs_pandas, statistics, make),
+        *(logs_compare, logs_pair, logs_pandas, logs_polars, logs_polars_scan),
+        *(statistics, make),
         *(read_log, parse_stdlib, parse_orjson),
         *(read_table, compare_tables, join_tables, parse_table),
     )
