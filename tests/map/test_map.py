@@ -234,7 +234,8 @@ def test_json_round_trip_and_contract(example):
     assert cell <= loaded["total"].keys()
     ends = {"low_end", "high_end", "low", "high", "of_known", "basis"}
     assert ends == loaded["total"]["lost"].keys()
-    assert loaded["total"]["verdict"].keys() == {"net", "forgetting", "would_decide"}
+    verdict = {"net", "forgetting", "would_decide", "p_lost", "p_held"}
+    assert loaded["total"]["verdict"].keys() == verdict
     assert loaded["total"]["k"] == {"4": 600}
     assert set(loaded["total"]["counts"]) == {"n00", "n01", "n10", "n11"}
     assert sum(loaded["total"]["counts"].values()) == pytest.approx(600)

@@ -272,7 +272,13 @@ class CellTable:
             elif held_p[place] < ALPHA / 2:
                 forgetting = "held"
             missing = would_decide(cell, margin) if forgetting == "undecided" else None
-            verdict = Verdict(net=net, forgetting=forgetting, would_decide=missing)
+            verdict = Verdict(
+                net=net,
+                forgetting=forgetting,
+                would_decide=missing,
+                p_lost=float(surely[place]),
+                p_held=float(held[place]),
+            )
             judged.append(cell.model_copy(update={"p_adjusted": p, "verdict": verdict}))
         return judged
 

@@ -48,6 +48,10 @@ class Verdict(Frozen):
     forgetting: Forgetting
     would_decide: str | None = None
     """What would decide on forgetting, where nothing can be told yet."""
+    p_lost: float | None = None
+    """How likely the loss is at most the margin, before any correction; None in older maps."""
+    p_held: float | None = None
+    """How likely the loss is at least the margin, before any correction."""
 
 
 class Influence(Frozen):

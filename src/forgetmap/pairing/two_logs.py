@@ -76,6 +76,15 @@ class Pairs:
         """Stream the compared items whose outcome stayed the same, without their text."""
         return self._items.unchanged()
 
+    def outcomes(self) -> pa.Table:
+        """Every compared item, one row each, without text, in the order of task and key.
+
+        `fall` is how far its chance of being right fell: of the right option's probability where
+        both logs have it, else of its share of right runs. `knew` and `knows` say whether more
+        than half of its runs were right before and after.
+        """
+        return self._items.outcomes()
+
     @property
     def _items(self) -> LogPair:
         if self.source is None:
@@ -672,6 +681,21 @@ class LogPair(PairedLogs):
                 FROM s0_wrong b JOIN s1_wrong a USING (task, key) GROUP BY task"""
         )
         return dict(rows) or None
+
+    def outcomes(self) -> pa.Table:
+        """Every compared item, without text."""
+        return self.connection.sql(
+            """WITH named AS (
+                   SELECT task, key, min(item_ref) AS item_ref FROM s0_scores GROUP BY task, key)
+               SELECT b.task AS task, b.key::UBIGINT AS key, n.item_ref AS item_ref,
+                      hash(coalesce(b.cluster, a.cluster)) AS cluster,
+                      coalesce(b.cluster, a.cluster) IS NOT NULL AS clustered,
+                      coalesce(b.probability - a.probability,
+                               b.correct / b.runs - a.correct / a.runs)::FLOAT AS fall,
+                      2 * b.correct > b.runs AS knew, 2 * a.correct > a.runs AS knows
+               FROM s0_items b JOIN s1_items a USING (task, key) JOIN named n USING (task, key)
+               WHERE b.runs > 0 AND a.runs > 0 ORDER BY task, key"""
+        ).to_arrow_table()
 
     def unchanged(self) -> Iterable[pa.RecordBatch]:
         """Stream the compared items whose outcome stayed the same, without their text."""

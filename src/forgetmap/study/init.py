@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,12 +41,15 @@ class _Pair(NamedTuple):
     after: Path
 
 
-def write_study(folder: str | Path, before: str | None = None) -> str:
+def write_study(
+    folder: str | Path, before: str | None = None, start: str | Path | None = None
+) -> str:
     """A study file for a folder of logs, with attributes guessed from the names.
 
     Args:
         folder: Where the logs lie: side by side, or in a folder for each model.
         before: A word in the name of the logs before; by default base, before and the like.
+        start: Where paths in the file start; by default in the folder.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -65,7 +69,7 @@ def write_study(folder: str | Path, before: str | None = None) -> str:
         "pairs:",
     ]
     for pair in pairs:
-        before_log, after_log = (str(path.relative_to(folder)) for path in pair)
+        before_log, after_log = (os.path.relpath(path, start or folder) for path in pair)
         if any(sign in before_log + after_log for sign in "*{}"):
             lines.append(f"# left out, its name holds one of * {{ }}: {clean(after_log)}")
             continue

@@ -1,0 +1,375 @@
+"""What many pairs say together: ranks, replicates, levels, slopes, and what can be claimed.
+
+Every interval says what it takes as independent. Seeds are averaged first: three trainings of one
+kind are one unit wherever kinds of training are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forgetmap.base.words import clean
+from forgetmap.map.cells import ALPHA
+from forgetmap.stats.estimate import Estimate
+from forgetmap.stats.slopes import difference, fit_slope, mean_over, one_sample
+from forgetmap.stats.tests import holm
+from forgetmap.study.file import SCALES, SEED, Attribute
+from forgetmap.study.items import (
+    ItemTable,
+    PairItems,
+    describe,
+    differences,
+    item_variance,
+    lay_out,
+)
+from forgetmap.study.result import (
+    Answers,
+    Claim,
+    Level,
+    Replicates,
+    Slope,
+    Standing,
+    StudiedPair,
+)
+
+SLOPES = (*SCALES, "learning_rate")
+"""Attributes whose doubling a slope is about."""
+FAMILY = "family"
+_MOST_LEVELS = 12
+_FEWEST_UNITS = 4
+_FEWEST_VALUES = 3
+_PAIRS = "pairs, replicates as one"
+_MATCHED = "pairs matched in all else"
+_TRAININGS = "trainings, on these items"
+
+
+class _Unit(NamedTuple):
+    """Pairs that differ in their seed alone, as one."""
+
+    attributes: dict[str, Attribute]
+    members: list[int]
+    lost: float
+    gained: float
+    losses: list[float]
+    """Of every member."""
+
+
+_Draft = tuple[str, Estimate, float, str]
+"""A claim before it is corrected: words, estimate, p-value, unit."""
+
+
+def answer(pairs: Sequence[StudiedPair], items: Sequence[PairItems]) -> Answers:
+    """All answers of a study."""
+    table = lay_out(items) if len(pairs) > 1 else None
+    units = list(_units(pairs))
+    slopes = list(_slopes(units))
+    return Answers(
+        leaderboard=_leaderboard(pairs, table),
+        compared_by=_compared_by(pairs, table),
+        replicates=[_replicates(unit, pairs, table) for unit in units if len(unit.members) > 1],
+        levels=list(_levels(units)),
+        slopes=slopes,
+        claims=_claims(slopes, units),
+        items=describe(table, _kinds(pairs, units, items)) if table else None,
+    )
+
+
+def _units(pairs: Sequence[StudiedPair]) -> Iterator[_Unit]:
+    """Replicates together. Only pairs that have a seed are replicates of each other."""
+    groups: dict[object, list[int]] = {}
+    for number, pair in enumerate(pairs):
+        rest = {name: value for name, value in pair.attributes.items() if name != SEED}
+        alone = None if SEED in pair.attributes else number
+        groups.setdefault((alone, tuple(sorted(rest.items()))), []).append(number)
+    for members in groups.values():
+        first = pairs[members[0]].attributes
+        yield _Unit(
+            {name: value for name, value in first.items() if name != SEED},
+            members,
+            float(np.mean([pairs[number].old.lost.value for number in members])),
+            float(np.mean([pairs[number].old.gained.value for number in members])),
+            [pairs[number].old.lost.value for number in members],
+        )
+
+
+# --- the leaderboard -----------------------------------------------------------------------------
+
+
+def _leaderboard(pairs: Sequence[StudiedPair], table: ItemTable | None) -> list[Standing]:
+    """The pairs by their loss, the least first, and which ranks cannot be told apart."""
+    lost = np.array([pair.old.lost.value for pair in pairs])
+    order = np.argsort(lost, kind="stable")
+    less = _surely_less(table, len(pairs))
+    learned = _learned(pairs)
+    rows = []
+    for rank, place in enumerate(order.tolist(), 1):
+        beats = (lost <= lost[place]) & (learned >= learned[place])
+        strictly = beats & ((lost < lost[place]) | (learned > learned[place]))
+        cell = pairs[place].old
+        rows.append(
+            Standing(
+                name=pairs[place].name,
+                rank=rank,
+                best=min(rank, 1 + int(less[:, place].sum())),
+                worst=max(rank, len(pairs) - int(less[place].sum())),
+                pareto=not strictly.any(),
+                hidden=min(cell.lost.value, cell.gained.value),
+            )
+        )
+    return rows
+
+
+def _surely_less(table: ItemTable | None, count: int) -> NDArray[np.bool_]:
+    """Whether the pair in the row surely lost less than the one in the column: Holm over all."""
+    less = np.zeros((count, count), bool)
+    if table is None:
+        return less
+    found = differences(table)
+    upper = np.triu_indices(count, 1)
+    apart = holm(found.p_value[upper]) < ALPHA
+    less[upper] = apart & (found.more[upper] < 0)
+    less.T[upper] = apart & (found.more[upper] > 0)
+    return less
+
+
+def _learned(pairs: Sequence[StudiedPair]) -> NDArray[np.float64]:
+    """How much was learned: of the new tasks where all pairs have some, else what was gained."""
+    if all(pair.new for pair in pairs):
+        return np.array([pair.new.change.value for pair in pairs if pair.new])
+    return np.array([pair.old.gained.value for pair in pairs])
+
+
+def _compared_by(pairs: Sequence[StudiedPair], table: ItemTable | None) -> str:
+    if len(pairs) < 2:
+        return "one pair has no rank"
+    if table is None:
+        return "too many items to compare one by one: no two pairs are told apart"
+    unit = "items" if table.unit is None else "clusters of items"
+    return f"the items that two pairs share; unit: {unit}; Holm over all comparisons"
+
+
+# --- replicates and levels -----------------------------------------------------------------------
+
+
+def _replicates(unit: _Unit, pairs: Sequence[StudiedPair], table: ItemTable | None) -> Replicates:
+    members = [pairs[number] for number in unit.members]
+    lost = [pair.old.lost.value for pair in members]
+    gained = [pair.old.gained.value for pair in members]
+    both = []
+    for values, losses in ((lost, True), (gained, False)):
+        more, freedom = item_variance(table, unit.members, losses) if table else (0.0, 1)
+        both.append(_share(mean_over(values, more, max(freedom - 1, 1)).interval))
+    return Replicates(
+        attributes=unit.attributes,
+        pairs=[pair.name for pair in members],
+        lost=both[0],
+        gained=both[1],
+        deviation=float(np.std(lost, ddof=1)),
+    )
+
+
+def _share(estimate: Estimate | None) -> Estimate:
+    """An interval of a share: it ends at 0 and 1."""
+    assert estimate is not None  # there are two units or more
+    return Estimate(value=estimate.value, low=max(0.0, estimate.low), high=min(1.0, estimate.high))
+
+
+def _by_value(units: Sequence[_Unit]) -> Iterator[tuple[str, dict[Attribute, list[_Unit]]]]:
+    """The attributes that differ between units and repeat among them, with the units by value."""
+    names = dict.fromkeys(name for unit in units for name in unit.attributes)
+    for name in names:
+        groups: dict[Attribute, list[_Unit]] = {}
+        for unit in units:
+            if name in unit.attributes:
+                groups.setdefault(unit.attributes[name], []).append(unit)
+        repeated = any(len(members) > 1 for members in groups.values())
+        if 1 < len(groups) <= _MOST_LEVELS and repeated:
+            ordered = sorted(groups, key=lambda value: (isinstance(value, str), value))
+            yield name, {value: groups[value] for value in ordered}
+
+
+def _levels(units: Sequence[_Unit]) -> Iterator[Level]:
+    for name, groups in _by_value(units):
+        for value, members in groups.items():
+            interval = mean_over([unit.lost for unit in members]).interval
+            yield Level(
+                attribute=name,
+                value=value,
+                pairs=sum(len(unit.members) for unit in members),
+                units=len(members),
+                lost=float(np.mean([unit.lost for unit in members])),
+                gained=float(np.mean([unit.gained for unit in members])),
+                interval=_share(interval) if interval else None,
+            )
+
+
+# --- slopes and claims ---------------------------------------------------------------------------
+
+
+def _slopes(units: Sequence[_Unit]) -> Iterator[Slope]:
+    for name in SLOPES:
+        found = [unit for unit in units if _is_positive(unit.attributes.get(name))]
+        families: dict[Attribute, list[_Unit]] = {}
+        for unit in found:
+            if FAMILY in unit.attributes:
+                families.setdefault(unit.attributes[FAMILY], []).append(unit)
+        in_families = len(families) > 1 and sum(map(len, families.values())) == len(found)
+        clusters = list(families) if in_families else None
+        yield from _slope(name, None, found, clusters)
+        within = [
+            unit for members in families.values() if _varies(members, name) for unit in members
+        ]
+        if len({unit.attributes[FAMILY] for unit in within}) > 1:
+            yield from _slope(name, FAMILY, within, None, fixed=True)
+        for family, members in families.items():
+            if len(families) > 1:
+                yield from _slope(name, show(family), members, None)
+
+
+def _is_positive(value: Attribute | None) -> bool:
+    return isinstance(value, float) and value > 0
+
+
+def _varies(units: Sequence[_Unit], name: str) -> bool:
+    return len({unit.attributes[name] for unit in units}) > 1
+
+
+def _slope(
+    name: str,
+    within: str | None,
+    units: Sequence[_Unit],
+    families: list[Attribute] | None,
+    fixed: bool = False,
+) -> Iterator[Slope]:
+    """A slope on the logarithm of a number; nothing where there are too few units to say any."""
+    values = [float(unit.attributes[name]) for unit in units]
+    if len(units) < _FEWEST_UNITS or len(set(values)) < _FEWEST_VALUES:
+        return
+    group = [str(unit.attributes[FAMILY]) for unit in units] if fixed else None
+    cluster = list(range(len(units)))
+    if families is not None:
+        cluster = [families.index(unit.attributes[FAMILY]) for unit in units]
+    fit = fit_slope(np.log2(values), [unit.lost for unit in units], cluster, group)
+    if fit is None:
+        return
+    yield Slope(
+        attribute=name,
+        within=within,
+        units=len(units),
+        per_doubling=fit.slope,
+        p_value=fit.p_value,
+        unit="families" if families is not None else _PAIRS,
+    )
+
+
+def _claims(slopes: Sequence[Slope], units: Sequence[_Unit]) -> list[Claim]:
+    """All that the study could show, with one correction over all of it."""
+    drafts: list[_Draft] = [
+        (_slope_words(slope), slope.per_doubling, slope.p_value, slope.unit) for slope in slopes
+    ]
+    sloped = {slope.attribute for slope in slopes}
+    drafts += _level_differences(units, sloped)
+    drafts += _seed_differences(units, sloped)
+    adjusted = holm([p for _, _, p, _ in drafts])
+    claims = [
+        Claim(
+            text=text,
+            estimate=estimate,
+            p_value=p,
+            p_adjusted=float(adjusted[place]),
+            claimed=bool(adjusted[place] < ALPHA),
+            unit=unit,
+        )
+        for place, (text, estimate, p, unit) in enumerate(drafts)
+    ]
+    return sorted(claims, key=lambda claim: claim.p_value)
+
+
+def _level_differences(units: Sequence[_Unit], sloped: set[str]) -> Iterator[_Draft]:
+    """Every two values of an attribute, between units that are alike in all else where there are.
+
+    Values of a number that has a slope are left to the slope.
+    """
+    for name, groups in _by_value(units):
+        if name in sloped:
+            continue
+        for (one, mine), (other, theirs) in combinations(groups.items(), 2):
+            matched = [
+                theirs_too.lost - unit.lost
+                for unit in mine
+                for theirs_too in theirs
+                if _others(unit, name) == _others(theirs_too, name)
+            ]
+            apart = one_sample(matched)
+            unit = _MATCHED
+            if apart is None:
+                apart = difference([unit.lost for unit in mine], [unit.lost for unit in theirs])
+                unit = _PAIRS
+            if apart is not None:
+                yield _difference_words(name, one, other, apart[0]), *apart, unit
+
+
+def _seed_differences(units: Sequence[_Unit], sloped: set[str]) -> Iterator[_Draft]:
+    """Every two kinds of training with several seeds each that differ in one attribute alone."""
+    for one, other in combinations([unit for unit in units if len(unit.members) > 1], 2):
+        names = one.attributes.keys() | other.attributes.keys()
+        differ = [n for n in names if one.attributes.get(n) != other.attributes.get(n)]
+        if len(differ) != 1 or differ[0] in sloped or len(one.attributes) != len(other.attributes):
+            continue
+        apart = difference(one.losses, other.losses)
+        if apart is not None:
+            (name,) = differ
+            values = one.attributes[name], other.attributes[name]
+            where = ", ".join(show(value) for _, value in sorted(_others(one, name).items()))
+            text = _difference_words(name, *values, apart[0]) + (f" ({where})" if where else "")
+            yield text, *apart, _TRAININGS
+
+
+def _others(unit: _Unit, name: str) -> dict[str, Attribute]:
+    return {key: value for key, value in unit.attributes.items() if key != name}
+
+
+def _difference_words(name: str, one: Attribute, other: Attribute, found: Estimate) -> str:
+    more = f"{100 * abs(found.value):.1f} points {'more' if found.value > 0 else 'less'}"
+    return f"{clean(name, 40)}: {show(other)} loses {more} than {show(one)}"
+
+
+def _slope_words(slope: Slope) -> str:
+    where = {None: "", FAMILY: " within families"}.get(slope.within, f" within {slope.within}")
+    falls = "falls" if slope.per_doubling.value < 0 else "rises"
+    amount = f"{100 * abs(slope.per_doubling.value):.2f} points"
+    return f"lost {falls} by {amount} each time {slope.attribute} doubles{where}"
+
+
+def show(value: Attribute) -> str:
+    """An attribute as people write it.
+
+    Example:
+        >>> show(7e9), show(0.5), show("SFT"), show(1e-5)
+        ('7B', '0.5', 'SFT', '1e-05')
+    """
+    if isinstance(value, str):
+        return clean(value, 40)
+    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
+        if abs(value) >= size:
+            return f"{value / size:.4g}{letter}"
+    return f"{value:.6g}"
+
+
+def _kinds(
+    pairs: Sequence[StudiedPair], units: Sequence[_Unit], items: Sequence[PairItems]
+) -> NDArray[np.object_]:
+    """How every two pairs are related: replicates, from the same log before, or neither."""
+    unit = np.zeros(len(pairs), int)
+    for number, found in enumerate(units):
+        unit[found.members] = number
+    before = np.array([pair.before for pair in items], object)
+    kinds = np.full((len(pairs), len(pairs)), "other log before", object)
+    kinds[before[:, None] == before[None, :]] = "same log before"
+    kinds[unit[:, None] == unit[None, :]] = "other seeds"
+    return kinds

@@ -1,0 +1,344 @@
+"""A study file in, its result out: every log read once, every pair compared once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from forgetmap.base.errors import InputError, WithheldError
+from forgetmap.base.words import clean, some
+from forgetmap.map.cells import Plan
+from forgetmap.map.comparison import build_map, check_threshold, with_task_map
+from forgetmap.map.result import ForgettingMap
+from forgetmap.map.task_maps import TaskMap
+from forgetmap.pairing.two_logs import pair as pair_logs
+from forgetmap.readers.framework import ReadOptions
+from forgetmap.readers.registry import find_reader, for_pairing, read
+from forgetmap.samples.comparability import Identity
+from forgetmap.samples.table import Samples
+from forgetmap.study.answers import answer
+from forgetmap.study.file import Study, StudyPair
+from forgetmap.study.items import PairItems
+from forgetmap.study.result import (
+    FailedPair,
+    StudiedPair,
+    StudyCell,
+    StudyResult,
+    StudySettings,
+)
+from forgetmap.study.store import Store, content_of, key_of
+from forgetmap.study.verdicts import corrected
+
+DRAWS = 1000
+CACHE = Path(".forgetmap") / "study"
+"""Where results are kept, beside the study file."""
+_Loaded = TypeVar("_Loaded")
+_SAMPLES_READER = "forgetmap.readers.parquet"
+
+
+@dataclass(frozen=True)
+class How:
+    """How every pair of a study is compared."""
+
+    categories: TaskMap | None = None
+    metric: Mapping[str, str] | str | None = None
+    threshold: float | None = None
+    margin: float = 0.02
+    identity: Identity = "content"
+    deterministic: bool = False
+    draws: int = DRAWS
+    seed: int = 0
+
+    def key(self, new: Iterable[str]) -> list[object]:
+        """All that a map depends on beside its logs, as plain values."""
+        rows = None
+        if self.categories is not None:
+            rows = [self.categories.name, self.categories.rows, self.categories.fallback]
+        metric = dict(self.metric) if isinstance(self.metric, Mapping) else self.metric
+        numbers = [self.threshold, self.margin, self.draws, self.seed]
+        return [rows, metric, *numbers, self.identity, self.deterministic, sorted(new)]
+
+
+def run_study(
+    study: str | Path | Study,
+    *,
+    task_map: str | Path | TaskMap | None = None,
+    metric: Mapping[str, str] | str | None = None,
+    threshold: float | None = None,
+    margin: float = 0.02,
+    identity: Identity = "content",
+    new: Iterable[str] = (),
+    deterministic: bool = False,
+    draws: int = DRAWS,
+    seed: int = 0,
+    cache: str | Path | None = None,
+    tick: Callable[[int, int], None] | None = None,
+) -> StudyResult:
+    """Compare many pairs of checkpoints, and say what they tell together.
+
+    Args:
+        study: A study file, or a `Study`.
+        task_map: Categories of the tasks; by default the one that the study names.
+        metric: Metric for all tasks, or per task; by default the most lenient to format.
+        threshold: Score from which an answer counts as correct; by default the middle of each
+            task's scale.
+        margin: Change of accuracy, and share forgotten, that would matter to you.
+        identity: `content`; `index` to pair by the harness's own ids; `row` to pair rows of tables.
+        new: Tasks that the trainings were meant to teach, beside those that the study names.
+        deterministic: You vouch that a run has no noise.
+        draws: Draws of the test for clusters.
+        seed: Seed of the draws.
+        cache: Where to keep what was read and computed; by default `.forgetmap/study` beside the
+            study file.
+        tick: Called with the number of pairs that are done, and of all pairs.
+    """
+    if not isinstance(study, Study):
+        study = Study.load(study)
+    check_threshold(threshold)
+    Plan(margin=margin, draws=draws, seed=seed).check()
+    asked = task_map if task_map is not None else study.task_map
+    how = How(
+        categories=asked if isinstance(asked, TaskMap | None) else TaskMap.load(asked),
+        metric=metric,
+        threshold=threshold,
+        margin=margin,
+        identity=identity,
+        deterministic=deterministic or study.deterministic,
+        draws=draws,
+        seed=seed,
+    )
+    folder = study.path.parent
+    store = Store(folder / CACHE if cache is None else Path(cache))
+    builder = _Builder(_Logs(study, store), store, how, frozenset(new))
+    pairs: list[StudiedPair] = []
+    items: list[PairItems] = []
+    failures: list[FailedPair] = []
+    for number, pair in enumerate(study.pairs, 1):
+        try:
+            compared = builder.compare(pair)
+            pairs.append(compared.pair)
+            items.append(compared.items)
+        except (InputError, WithheldError) as error:
+            failures.append(_failed(pair, str(error)))
+        if tick:
+            tick(number, len(study.pairs))
+    if not pairs:
+        raise InputError(
+            f"{study.path}: none of its {len(failures)} pairs could be compared; "
+            f"{failures[0].name}: {failures[0].reason}"
+        )
+    pairs = corrected(pairs)
+    return StudyResult(
+        pairs=pairs,
+        failures=failures,
+        answers=answer(pairs, items),
+        settings=StudySettings(
+            task_map=how.categories.name if how.categories else None,
+            threshold=threshold,
+            margin=margin,
+            identity=identity,
+            deterministic=how.deterministic,
+            draws=draws,
+            seed=seed,
+        ),
+        warnings=[*study.notes, *_unlike(pairs), *builder.unknown_tasks(pairs)],
+    )
+
+
+class _Logs:
+    """The logs of a study: each is hashed once, and read once if it must be."""
+
+    def __init__(self, study: Study, store: Store) -> None:
+        self.root = study.path.parent
+        self.store = store
+        self._keys: dict[str, str] = {}
+        self._read: dict[str, Samples] = {}
+        self._broken: dict[str, InputError] = {}
+        logs = {log for pair in study.pairs for log in (pair.before, pair.after)}
+        there = [log for log in sorted(logs) if Path(log).exists()]
+        self.how = for_pairing(there, ReadOptions())
+
+    def key(self, log: str) -> str:
+        """The key of a log: its place, what it holds, and how it is read."""
+        if log not in self._keys:
+            where = os.path.relpath(log, self.root)  # readers take names of models from it
+            content = self._once(log, lambda: content_of(Path(log)))
+            self._keys[log] = key_of("log", where, content, self.how.wording)
+        return self._keys[log]
+
+    def samples(self, log: str) -> Samples:
+        """What a log holds."""
+        if log not in self._read:
+            self._read[log] = self._once(log, lambda: self._load(log))
+        return self._read[log]
+
+    def _load(self, log: str) -> Samples:
+        path, key = Path(log), self.key(log)
+        if find_reader(path).reader.__name__ == _SAMPLES_READER:
+            return read(path, self.how)
+        return self.store.samples(key) or self.store.keep_samples(key, read(path, self.how))
+
+    def _once(self, log: str, load: Callable[[], _Loaded]) -> _Loaded:
+        """Load something of a log; one that is broken is not tried again for the next pair."""
+        if log in self._broken:
+            raise self._broken[log]
+        try:
+            return load()
+        except InputError as error:
+            self._broken[log] = error
+            raise
+
+
+class _Compared(NamedTuple):
+    pair: StudiedPair
+    items: PairItems
+
+
+class _Builder:
+    """Compares one pair after the other."""
+
+    def __init__(self, logs: _Logs, store: Store, how: How, new: frozenset[str]) -> None:
+        self.logs, self.store, self.how, self.new = logs, store, how, new
+        self._wanted: set[str] = set()
+
+    def compare(self, pair: StudyPair) -> _Compared:
+        """The map of a pair: stored before, or made now."""
+        new = self.new | set(pair.new)
+        self._wanted |= new
+        keys = self._key(pair, "before"), self._key(pair, "after")
+        key = key_of("pair", keys, [pair.before_model, pair.after_model], self.how.key(new))
+        result = self.store.map(key)
+        if result is None:
+            result = self._make(pair, key, new, same=keys[0] == keys[1])
+        items = PairItems(pair.before, frozenset(result.settings.new), key, self.store)
+        return _Compared(_studied(pair, result), items)
+
+    def unknown_tasks(self, pairs: list[StudiedPair]) -> list[str]:
+        """What to say of new tasks that no pair has."""
+        unknown = self._wanted - {task for pair in pairs for task in pair.tasks}
+        return [f"new: no pair has the task {some(unknown)}"] if unknown else []
+
+    def _key(self, pair: StudyPair, side: str) -> str:
+        try:
+            return self.logs.key(getattr(pair, side))
+        except InputError as error:
+            raise InputError(f"{side}: {error}") from error
+
+    def _side(self, pair: StudyPair, side: str) -> Samples:
+        try:
+            return self.logs.samples(getattr(pair, side)).only(getattr(pair, f"{side}_model"))
+        except InputError as error:
+            hint = f" ({side}_model)" if "choose one by name" in str(error) else ""
+            raise InputError(f"{side}: {error}{hint}") from error
+
+    def _make(self, pair: StudyPair, key: str, new: frozenset[str], same: bool) -> ForgettingMap:
+        how, categories = self.how, self.how.categories
+        sides = [self._side(pair, side) for side in ("before", "after")]
+        paired = pair_logs(
+            *sides, metric=how.metric, threshold=how.threshold, identity=how.identity
+        )
+        if categories:
+            paired = with_task_map(paired, categories)
+        tasks = paired.patterns.tasks
+        plan = Plan(
+            margin=how.margin,
+            draws=how.draws,
+            seed=how.seed,
+            new=new & set(tasks),
+            deterministic=how.deterministic,
+            same=same and pair.before_model == pair.after_model,
+        )
+        result = build_map(
+            paired,
+            {task: categories.category(task) for task in tasks} if categories else {},
+            plan,
+            sides=sides,
+            threshold=how.threshold,
+            task_map=categories.name if categories else None,
+        )
+        items = paired.outcomes()
+        kept = items.filter(pc.is_in(items["task"], pa.array(sorted(tasks), pa.string())))
+        self.store.keep_pair(key, result, kept)
+        return result
+
+
+def _studied(pair: StudyPair, result: ForgettingMap) -> StudiedPair:
+    return StudiedPair(
+        name=pair.name,
+        attributes=pair.attributes,
+        before=result.before.name,
+        after=result.after.name,
+        before_log=pair.before,
+        after_log=pair.after,
+        old=StudyCell.of(result.old),
+        new=StudyCell.of(result.new) if result.new else None,
+        categories={name: StudyCell.of(cell) for name, cell in result.categories.items()},
+        tasks={name: StudyCell.of(cell) for name, cell in result.tasks.items()},
+        coverage=result.coverage,
+        metric=result.settings.metric,
+        confounds=[confound.setting for confound in result.confounds],
+        warnings=result.warnings,
+    )
+
+
+def _failed(pair: StudyPair, reason: str) -> FailedPair:
+    return FailedPair(
+        name=pair.name,
+        attributes=pair.attributes,
+        before_log=pair.before,
+        after_log=pair.after,
+        reason=reason,
+    )
+
+
+def _unlike(pairs: list[StudiedPair]) -> list[str]:
+    """In what the pairs differ so that their numbers are not quite of the same thing."""
+    told = []
+    tasks = [set(pair.tasks) for pair in pairs]
+    everywhere, somewhere = set.intersection(*tasks), set.union(*tasks)
+    if everywhere != somewhere:
+        fewest = min(pairs, key=lambda pair: len(pair.tasks))
+        told.append(
+            f"the pairs do not share all tasks: {len(everywhere)} of {len(somewhere)} are in all "
+            f"of them, {clean(fewest.name, 60)} has {len(fewest.tasks)}; ranks compare the items "
+            "that two pairs share, the other numbers do not"
+        )
+    metrics: dict[str, set[str]] = {}
+    for pair in pairs:
+        for task, metric in pair.metric.items():
+            metrics.setdefault(task, set()).add(metric)
+    if mixed := sorted(task for task, names in metrics.items() if len(names) > 1):
+        told.append(f"pairs differ in the metric of {some(mixed)}; name one for all with --metric")
+    partial = [pair for pair in pairs if _share(pair) < 1]
+    if partial:
+        least = min(partial, key=_share)
+        told.append(
+            f"{len(partial)} pairs are partial: {clean(least.name, 60)} compares "
+            f"{least.coverage.matched:,} of {_most_items(least):,} items; the JSON has the others"
+        )
+    if changed := [pair for pair in pairs if pair.confounds]:
+        settings = some({name for pair in changed for name in pair.confounds})
+        told.append(f"{len(changed)} pairs were run with other settings: {settings}")
+    bases = {pair.old.lost.basis for pair in pairs}
+    if len(bases) > 1:
+        told.append(f"pairs differ in where their losses come from: {some(bases)}")
+    if "single_run" in bases or "mixed" in bases:
+        told.append(
+            "some losses come from one run each, so the noise of the runs is in them; "
+            "repeats would take it out"
+        )
+    return told
+
+
+def _most_items(pair: StudiedPair) -> int:
+    return max(pair.coverage.items_before, pair.coverage.items_after, 1)
+
+
+def _share(pair: StudiedPair) -> float:
+    return pair.coverage.matched / _most_items(pair)
