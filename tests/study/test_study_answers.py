@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from forgetmap.stats.slopes import fit_slope, mean_over
+from forgetmap.stats.tests import holm
+from forgetmap.study import answers
 from forgetmap.study.build import run_study
+from forgetmap.study.items import ItemTable, differences
 from study_logs import lose, write_log, write_made_study
 
 if TYPE_CHECKING:
@@ -97,12 +100,12 @@ def test_levels_and_their_differences(tmp_path: Path) -> None:
             write_log(tmp_path / log, lose(before, share + 0.004 * number, rng))
             lines.append(f"- {{before: base.parquet, after: {log}, stage: {stage}}}")
     (tmp_path / "study.yaml").write_text("\n".join(lines), encoding="utf-8")
-    answers = run_study(tmp_path / "study.yaml").answers
-    assert {(level.value, level.units) for level in answers.levels} == {("SFT", 5), ("RL", 5)}
-    (claim,) = answers.claims
+    found = run_study(tmp_path / "study.yaml").answers
+    assert {(level.value, level.units) for level in found.levels} == {("SFT", 5), ("RL", 5)}
+    (claim,) = found.claims
     assert claim.text == "stage: SFT loses 15.0 points more than RL"
     assert claim.claimed
-    assert not answers.replicates  # pairs without a seed are no replicates
+    assert not found.replicates  # pairs without a seed are no replicates
 
 
 def test_trainings_of_two_kinds_are_compared_over_seeds(tmp_path: Path) -> None:
@@ -208,3 +211,48 @@ def covers(draws: int, families: int, sizes: int, spread: float, clustered: bool
 def test_intervals_of_slopes_cover(families: int, sizes: int, clustered: bool) -> None:
     covered = covers(2000, families, sizes, 0.05, clustered)
     assert 0.93 <= covered <= 0.97
+
+
+def no_effect(rng: np.random.Generator) -> list[Any]:
+    """Kinds of training in which nothing matters but the seed."""
+    units = []
+    for family in "abcd":
+        for size in (1e9, 2e9, 4e9, 8e9):
+            for method in ("SFT", "RL"):
+                losses = rng.normal(0.1, 0.02, 3).tolist()
+                attributes = {"family": family, "size": size, "method": method}
+                mean = float(np.mean(losses))
+                units.append(answers._Unit(attributes, [0, 1, 2], mean, 0.1, losses))
+    return units
+
+
+@pytest.mark.slow
+def test_nothing_is_claimed_where_nothing_matters() -> None:
+    rng = np.random.default_rng(11)
+    false = 0
+    for _ in range(1000):
+        units = no_effect(rng)
+        claims = answers._claims(list(answers._slopes(units)), units)
+        assert len(claims) > 50
+        false += any(claim.claimed for claim in claims)
+    assert false / 1000 <= 0.065  # 0.05, and two deviations of 1,000 draws
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("items", "share"), [(100, 0.05), (500, 0.1), (2000, 0.01)])
+def test_pairs_that_lost_alike_are_not_told_apart(items: int, share: float) -> None:
+    """Ten pairs from one log before; some items are easier to lose than others."""
+    rng = np.random.default_rng(items)
+    false = 0
+    for _ in range(1000):
+        chance = np.minimum(1, rng.gamma(0.5, 2 * share, items))
+        loss = (rng.random((10, items)) < chance).astype(np.float32)
+        seen = np.ones_like(loss, bool)
+        empty = np.zeros(items, np.intp)
+        table = ItemTable(
+            [], [], empty, empty.astype(np.uint64), [], seen, loss, loss, seen, seen, None
+        )
+        found = differences(table)
+        upper = np.triu_indices(10, 1)
+        false += bool((holm(found.p_value[upper]) < 0.05).any())
+    assert false / 1000 <= 0.065

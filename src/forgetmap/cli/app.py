@@ -25,6 +25,7 @@ from forgetmap.cli.replay import replay
 from forgetmap.cli.score import score
 from forgetmap.cli.serve import serve
 from forgetmap.cli.show import show
+from forgetmap.cli.study import study
 from forgetmap.cli.suite import suite
 from forgetmap.cli.theory import app as theory
 
@@ -77,6 +78,7 @@ _capabilities.callback()(capabilities)
 _capabilities.command()(suite)
 app.add_typer(_capabilities, name="capabilities")
 app.add_typer(theory, name="theory")
+app.add_typer(study, name="study")
 app.add_typer(gate_commands, name="gate")
 app.add_typer(baseline, name="baseline")
 

@@ -172,7 +172,7 @@ def batch_size(text: str) -> int | None:
 
 
 @contextmanager
-def answer_bar(quiet: bool) -> Iterator[Callable[[int, int], None]]:
+def answer_bar(quiet: bool, what: str = "answers") -> Iterator[Callable[[int, int], None]]:
     """A progress bar with rate and time left on stderr, if somebody is there to see it."""
     if quiet or not sys.stderr.isatty():
         yield lambda _done, _all: None
@@ -192,9 +192,9 @@ def answer_bar(quiet: bool) -> Iterator[Callable[[int, int], None]]:
         def render(self, task: Task) -> Text:
             return Text(f"{task.speed:,.1f}/s" if task.speed else "")
 
-    columns = ("answers", BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    columns = (what, BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        shown = bar.add_task("answers", total=None)
+        shown = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(shown, completed=done, total=total)
 
 

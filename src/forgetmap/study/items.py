@@ -164,7 +164,7 @@ def differences(table: ItemTable) -> Differences:
     other way round. One item is taken off the sum, which makes the test cautious where few items
     differ. Where the logs tell clusters, whole clusters change their sign.
     """
-    count = len(table.pairs)
+    count = len(table.loss)
     shared, sums, squares = (np.zeros((count, count)) for _ in range(3))
     if table.unit is None:
         for part in _parts(table.loss.shape[1]):

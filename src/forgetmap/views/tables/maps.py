@@ -108,7 +108,7 @@ def to_latex(result: ForgettingMap) -> str:
     """
     rows = _published_lines(result) if result.compat else _map_lines(result)
     spread = "standard deviation over seeds" if result.compat else r"half of the 95\,\% interval"
-    before, after = _escape(result.before.name), _escape(result.after.name)
+    before, after = latex_escape(result.before.name), latex_escape(result.after.name)
     basis = BASIS_MEANING[result.total.lost.basis]
     return "\n".join(
         [
@@ -161,11 +161,12 @@ def _published_lines(result: ForgettingMap) -> list[str]:
 def _line(name: str, cell: Cell | None, *published: str) -> str:
     ranges = ("--", "--")
     if cell is not None:
-        ranges = (_range(cell.lost), _range(cell.gained))
-    return " & ".join([_escape(name), *ranges, *published]) + r" \\"
+        ranges = (latex_range(cell.lost), latex_range(cell.gained))
+    return " & ".join([latex_escape(name), *ranges, *published]) + r" \\"
 
 
-def _range(found: Range) -> str:
+def latex_range(found: Range) -> str:
+    """The two ends in percent with the interval."""
     ends = words.ends(found).replace("–", "--")
     return f"{ends} [{words.points(found.low)}, {words.points(found.high)}]"
 
@@ -176,7 +177,8 @@ def _published(value: float, spread: float | None, ceiling: float | None = None)
     return text + (f" ({100 * ceiling:.1f})" if ceiling is not None else "")
 
 
-def _escape(text: str) -> str:
+def latex_escape(text: str) -> str:
+    """Text that LaTeX prints as it is."""
     text = re.sub(r"[\x00-\x1f\x7f]", "", text).replace("\\", r"\textbackslash ")
     return (
         re.sub(r"([&%$#_{}])", r"\\\1", text)

@@ -1,0 +1,175 @@
+"""`forgetmap study`: many pairs of checkpoints at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from forgetmap.cli.options import (
+    HELP,
+    Deterministic,
+    Identity,
+    Json,
+    Margin,
+    New,
+    Quiet,
+    Seed,
+    Threshold,
+    answer_bar,
+    check_outputs,
+    clear_errors,
+    write_json,
+)
+
+
+class _RunByDefault(TyperGroup):
+    """`study FILE` means `study run FILE`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the name of the command where it was left out."""
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+study = typer.Typer(
+    name="study",
+    cls=_RunByDefault,
+    help="Compare many pairs of checkpoints at once. `study FILE` is `study run FILE`.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    context_settings=HELP,
+)
+
+
+@study.command()
+def run(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            readable=False, metavar="FILE", help="A study file, or a CSV with one row per pair."
+        ),
+    ],
+    sort: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Order of the leaderboard: lost, gained, net, name, an attribute."
+        ),
+    ] = "lost",
+    task_map: Annotated[
+        str | None,
+        typer.Option(metavar="MAP", help="Categories of the tasks, as for compare."),
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Metric to take, for all tasks.")
+    ] = None,
+    threshold: Threshold = None,
+    margin: Margin = 0.02,
+    identity: Identity = "content",
+    new: New = None,
+    deterministic: Deterministic = False,
+    json: Json = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False, metavar="FILE", help="Write every cell of every pair as a CSV table."
+        ),
+    ] = None,
+    latex: Annotated[
+        Path | None,
+        typer.Option(readable=False, metavar="FILE", help="Write the leaderboard as LaTeX."),
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar="FOLDER",
+            help="Where to keep what was computed; else .forgetmap/study beside FILE.",
+        ),
+    ] = None,
+    draws: Annotated[int, typer.Option(help="Draws of the test for clusters.")] = 1000,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Compare many pairs: a leaderboard, and what they say together.
+
+    Logs that are missing or broken are told, and the other pairs go on. What was computed before is
+    not computed again, unless its logs or the settings changed.
+
+    Examples:
+
+      forgetmap study study.yaml
+
+      forgetmap study pairs.csv --sort size --json study.json --csv cells.csv
+    """
+    with clear_errors():
+        from forgetmap.map.comparison import check_identity
+        from forgetmap.study.build import run_study
+        from forgetmap.study.file import Study
+        from forgetmap.views.terminal.study import check_sort
+
+        check_identity(identity)
+        plan = Study.load(file)
+        check_sort(sort, {name for pair in plan.pairs for name in pair.attributes})
+        logs = {Path(log) for pair in plan.pairs for log in (pair.before, pair.after)}
+        check_outputs([json, csv, latex], [file, *sorted(logs)])
+        with answer_bar(quiet, "pairs") as tick:
+            result = run_study(
+                plan,
+                task_map=task_map,
+                metric=metric,
+                threshold=threshold,
+                margin=margin,
+                identity=identity,  # type: ignore[arg-type]  # checked above
+                new=new or (),
+                deterministic=deterministic,
+                draws=draws,
+                seed=seed,
+                cache=cache,
+                tick=tick,
+            )
+        write_json(json, result.to_json())
+        if csv or latex:
+            from forgetmap.base.files import write_text
+            from forgetmap.views.tables.study import to_csv, to_latex
+
+            if csv:
+                write_text(csv, to_csv(result))
+            if latex:
+                write_text(latex, to_latex(result))
+    if not quiet and str(json) != "-":
+        from forgetmap.views.terminal.console import open_console
+        from forgetmap.views.terminal.study import print_study
+
+        print_study(result, open_console(), sort)
+
+
+@study.command()
+def init(
+    folder: Annotated[
+        Path, typer.Argument(readable=False, metavar="FOLDER", help="A folder of logs.")
+    ],
+    before: Annotated[
+        str | None,
+        typer.Option(metavar="WORD", help="A word in the names of the logs before; else base."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(readable=False, metavar="FILE", help="Else study.yaml in the folder."),
+    ] = None,
+) -> None:
+    """Write a study file from a folder of logs; read it before you use it."""
+    from forgetmap.base.errors import InputError
+    from forgetmap.base.files import write_text
+    from forgetmap.study.init import write_study
+
+    with clear_errors():
+        file = folder / "study.yaml" if out is None else out
+        if file.exists():
+            raise InputError(f"{file}: is there already; name another file or remove it")
+        write_text(file, write_study(folder, before, file.parent))
+    typer.echo(f"{file}: written; read it, add what you know, then: forgetmap study {file}")

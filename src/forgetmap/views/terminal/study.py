@@ -1,0 +1,222 @@
+"""A study for people at a terminal: the leaderboard, what could be told, what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.console import Console
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.words import clean, nearest, percent
+from forgetmap.stats.estimate import Estimate
+from forgetmap.study.answers import show
+from forgetmap.study.result import Claim, Standing, StudiedPair, StudyResult
+from forgetmap.views.terminal.console import (
+    Row,
+    make_table,
+    say,
+    say_notes,
+    say_table,
+    verdict_text,
+)
+from forgetmap.views.words import p_value, points, short_interval, short_range
+
+_MOST_ROWS = 30
+_FEW = 10
+_WIDTH = 80
+_SORTS: dict[str, Callable[[StudiedPair], float | str]] = {
+    "lost": lambda pair: pair.old.lost.value,
+    "gained": lambda pair: -pair.old.gained.value,
+    "net": lambda pair: -pair.old.change.value,
+    "name": lambda pair: pair.name,
+}
+
+
+def check_sort(sort: str, names: set[str]) -> None:
+    """Refuse an order that there is not."""
+    if sort not in _SORTS and sort not in names:
+        known = [*_SORTS, *sorted(names)]
+        raise InputError(f"--sort {clean(sort, 60)}: is not known{nearest(sort, known)}")
+
+
+def print_study(result: StudyResult, out: Console, sort: str = "lost") -> None:
+    """Print a study in 80 columns."""
+    width = out.width = min(out.width, _WIDTH)
+    say(out, result.headline(), "bold")
+    out.print()
+    _print_leaderboard(result, out, sort, width)
+    _print_claims(result, out)
+    _print_replicates(result, out, width)
+    _print_levels(result, out, width)
+    _print_items(result, out, width)
+    if result.failures:
+        say(out, "could not be compared", "bold")
+        for failure in result.failures[:_MOST_ROWS]:
+            say(out, f"{clean(failure.name, 60)}: {clean(failure.reason, 300)}")
+        _more(out, len(result.failures), _MOST_ROWS)
+        out.print()
+    say_notes(out, result.warnings)
+
+
+def _more(out: Console, count: int, shown: int) -> None:
+    if count > shown:
+        say(out, f"and {count - shown} more: --json has all", "dim")
+
+
+def _print_leaderboard(result: StudyResult, out: Console, sort: str, width: int) -> None:
+    standings = {row.name: row for row in result.answers.leaderboard}
+    pairs = sorted(result.pairs, key=lambda pair: _order(pair, sort))
+    rows = [_leaderboard_row(pair, standings[pair.name]) for pair in pairs[:_MOST_ROWS]]
+    names = ("pair", "rank", "lost %", "gained %", "net", "hid", "verdict")
+    say_table(out, make_table(names, rows, left=("verdict",), width=width, gap=1))
+    _more(out, len(pairs), _MOST_ROWS)
+    say(
+        out,
+        "rank: 1 lost least; in brackets the ranks that cannot be told apart "
+        f"({result.answers.compared_by}). lost, gained: of the old skills, in brackets the 95 % "
+        "interval over items. hid: points of loss and gain that cancel out in the average. "
+        "verdict: forgetting, net change, corrected over all pairs (Holm); ? is can't tell. "
+        "* no other pair lost less and learned more.",
+        "dim",
+    )
+    hidden = [
+        pair
+        for pair in result.pairs
+        if pair.old.verdict.forgetting == "lost" and pair.old.change.value >= 0
+    ]
+    if hidden:
+        say(out, f"In {len(hidden)} pairs the average rose, and yet skills were surely lost.")
+    out.print()
+
+
+def _order(pair: StudiedPair, sort: str) -> tuple[bool, bool, float | str]:
+    if sort in _SORTS:
+        return False, False, _SORTS[sort](pair)
+    value = pair.attributes.get(sort)
+    return value is None, isinstance(value, str), value if value is not None else 0.0
+
+
+def _leaderboard_row(pair: StudiedPair, row: Standing) -> Row:
+    cell = pair.old
+    rank = f"{row.rank} ({row.best}-{row.worst})" if row.best != row.worst else str(row.rank)
+    return (
+        f"{clean(pair.name, 60)}{'*' if row.pareto else ''}",
+        rank,
+        short_interval(cell.lost.estimate) if cell.lost.exact else short_range(cell.lost),
+        points(cell.gained.value),
+        f"{100 * cell.change.value:+.1f}",
+        points(row.hidden),
+        verdict_text(cell.verdict.forgetting, cell.verdict.net),
+    )
+
+
+def _print_claims(result: StudyResult, out: Console) -> None:
+    claims = result.answers.claims
+    say(out, "what could be told", "bold")
+    if not claims:
+        say(out, "Nothing: it takes attributes that differ, each value in two or more pairs, or a")
+        say(out, "size, examples, steps, tokens or weight_drift with three values or more.")
+        out.print()
+        return
+    told = [claim for claim in claims if claim.claimed]
+    if not told:
+        say(out, f"None of the {len(claims)} statements below can be claimed: each may be chance.")
+    for claim in claims[:_FEW]:
+        say(out, *_claim_words(claim))
+    _more(out, len(claims), _FEW)
+    say(
+        out,
+        "95 % intervals in points; p corrected over all statements (Holm); then what the interval "
+        "takes as independent. Unless it says matched or trainings, pairs that differ in one "
+        "attribute may differ in others.",
+        "dim",
+    )
+    out.print()
+
+
+def _claim_words(claim: Claim) -> tuple[str, str]:
+    low, high = (f"{100 * end:+.2f}" for end in (claim.estimate.low, claim.estimate.high))
+    mark = "yes" if claim.claimed else "can't tell"
+    text = f"{mark}: {claim.text} ({low} to {high}; p {p_value(claim.p_adjusted)}; {claim.unit})"
+    return text, "" if claim.claimed else "dim"
+
+
+def _print_replicates(result: StudyResult, out: Console, width: int) -> None:
+    found = result.answers.replicates
+    if not found:
+        return
+    say(out, "replicates: the same but for the seed, over trainings and items", "bold")
+    rows = [
+        (
+            ", ".join(f"{clean(n, 20)} {show(v)}" for n, v in group.attributes.items()) or "all",
+            str(len(group.pairs)),
+            short_interval(group.lost),
+            short_interval(group.gained),
+            points(group.deviation),
+        )
+        for group in found[:_FEW]
+    ]
+    names = ("attributes", "seeds", "lost %", "gained %", "sd")
+    say_table(out, make_table(names, rows, width=width, gap=1))
+    _more(out, len(found), _FEW)
+
+
+def _print_levels(result: StudyResult, out: Console, width: int) -> None:
+    levels = result.answers.levels
+    if not levels:
+        return
+    say(out, "by attribute: means over pairs, replicates as one", "bold")
+    rows = [
+        (
+            f"{clean(level.attribute, 30)} {show(level.value)}",
+            str(level.pairs),
+            str(level.units),
+            short_interval(level.interval) if level.interval else _alone(level.lost),
+            points(level.gained),
+        )
+        for level in levels[:_MOST_ROWS]
+    ]
+    names = ("attribute", "pairs", "units", "lost %", "gained %")
+    say_table(out, make_table(names, rows, width=width, gap=1))
+    _more(out, len(levels), _MOST_ROWS)
+
+
+def _alone(share: float) -> str:
+    return f"{points(share)} (one unit)"
+
+
+def _print_items(result: StudyResult, out: Console, width: int) -> None:
+    items = result.answers.items
+    if items is None:
+        return
+    say(out, "items over pairs", "bold")
+    say(
+        out,
+        f"Of {items.known_twice:,} items that two or more models before knew, "
+        f"{items.lost_in_all:,} were lost in every such pair and {items.lost_in_none:,} in none.",
+    )
+    for overlap in items.overlap:
+        beyond = overlap.beyond_chance
+        sure = f"; {_plain(beyond)} of the way from chance to alike" if beyond else ""
+        say(
+            out,
+            f"{overlap.kind}: {overlap.together:,} items lost together, {overlap.expected:,.0f} "
+            f"by chance ({overlap.comparisons:,} comparisons{sure})",
+        )
+    if any(overlap.kind != "other log before" for overlap in items.overlap):
+        say(out, "Pairs with one log before share its lucky answers, which look like losses in all "
+            "of them.", "dim")  # fmt: skip
+    rows = [
+        (clean(item.task, 40), clean(item.item_ref or item.item, 24), f"{item.lost} of {item.knew}")
+        for item in items.most[:_FEW]
+    ]
+    if rows:
+        out.print()
+        table = make_table(("task", "item", "lost in"), rows, left=("item",), width=width)
+        say_table(out, table)
+    else:
+        out.print()
+
+
+def _plain(estimate: Estimate) -> str:
+    return f"{percent(estimate.value, 0)} ({points(estimate.low, 0)} to {points(estimate.high, 0)})"
