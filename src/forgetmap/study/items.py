@@ -84,25 +84,27 @@ def lay_out(pairs: Sequence[PairItems]) -> ItemTable | None:
     tasks: dict[str, int] = {}
     tags: list[np.uint64] = []
     rows = [_rows(pair, tasks, tags) for pair in pairs]
-    universe, first = np.unique(np.concatenate([r.identity for r in rows]), return_index=True)
+    kinds, kind = _kinds_of_items(rows)
+    universe, first = np.unique(np.concatenate([r.identity for r in kinds]), return_index=True)
+    where = [np.searchsorted(universe, found.identity) for found in kinds]
     if len(universe) * len(pairs) > MOST_CELLS:
         return None
     shape = len(pairs), len(universe)
     table = ItemTable(
         pairs=pairs,
         tasks=list(tasks),
-        task=np.concatenate([r.task for r in rows])[first],
-        key=np.concatenate([r.key for r in rows])[first],
+        task=np.concatenate([r.task for r in kinds])[first],
+        key=np.concatenate([r.key for r in kinds])[first],
         places=[],
         seen=np.zeros(shape, bool),
         loss=np.zeros(shape, np.float32),
         gain=np.zeros(shape, np.float32),
         knew=np.zeros(shape, bool),
         lost=np.zeros(shape, bool),
-        unit=_units(rows, first),
+        unit=_units(kinds, first),
     )
     for number, found in enumerate(rows):
-        at = np.searchsorted(universe, found.identity)
+        at = where[kind[number]]
         table.seen[number, at] = True
         table.loss[number, at] = np.maximum(found.fall, 0)
         table.gain[number, at] = np.maximum(-found.fall, 0)
@@ -114,9 +116,25 @@ def lay_out(pairs: Sequence[PairItems]) -> ItemTable | None:
     return table
 
 
+def _kinds_of_items(rows: Sequence[_Rows]) -> tuple[list[_Rows], list[int]]:
+    """The different sets of items that pairs have, and which of them each pair has.
+
+    Most studies ask all models the same, so that one set serves all pairs.
+    """
+    kinds: list[_Rows] = []
+    kind = []
+    for found in rows:
+        same = (n for n, k in enumerate(kinds) if np.array_equal(k.identity, found.identity))
+        place = next(same, len(kinds))
+        if place == len(kinds):
+            kinds.append(found)
+        kind.append(place)
+    return kinds, kind
+
+
 def _rows(pair: PairItems, tasks: dict[str, int], tags: list[np.uint64]) -> _Rows:
     table = pair.store.items(pair.key, _COLUMNS)
-    names = table["task"].combine_chunks().dictionary_encode()
+    names = table["task"].combine_chunks()
     local = names.dictionary.to_pylist()
     for name in local:
         if name not in tasks:

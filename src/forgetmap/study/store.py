@@ -103,8 +103,9 @@ class Store:
         return self.folder / f"{key}.items.parquet"
 
     def items(self, key: str, columns: Iterable[str]) -> pa.Table:
-        """The outcomes of the items of a pair."""
-        return pq.read_table(self.items_path(key), columns=list(columns))
+        """The outcomes of the items of a pair; tasks as a dictionary and numbers into it."""
+        names = list(columns)
+        return pq.read_table(self.items_path(key), columns=names, read_dictionary=["task"])
 
 
 def _unless_damaged(load: Callable[[], _Stored | None]) -> _Stored | None:
