@@ -308,7 +308,7 @@ def compare_tables(folder: str) -> Job:
 
     def tell(found: Any) -> Counts:
         counts = found.total.counts
-        return [[int(n) for n in (counts.n00, counts.n01, counts.n10, counts.n11)]]
+        return [[round(n) for n in (counts.n00, counts.n01, counts.n10, counts.n11)]]
 
     return Job(lambda: forgetmap.compare(before, after), tell)
 

@@ -69,8 +69,17 @@ Columns = Sequence[str] | Callable[[pa.Schema], Sequence[str]]
 """Names, or a function that chooses them once the schema is known."""
 
 
+def parquet_head(path: Path, rows: int) -> list[dict[str, object]]:
+    """The first rows of a file, without what follows them."""
+    first = next(parquet_parts(path, None, rows, only_first_group=True), None)
+    return [] if first is None else list(first.to_pylist())
+
+
 def parquet_parts(
-    path: Path, columns: Columns | None = None, rows: int = 8192
+    path: Path,
+    columns: Columns | None = None,
+    rows: int = 8192,
+    only_first_group: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Stream the rows of a file, in parts that fit into memory whatever it holds.
 
@@ -85,16 +94,18 @@ def parquet_parts(
         check_unpacked(path, numbers, packed)
         per_row = max(1, numbers // max(1, file.metadata.num_rows))
         rows = max(1, min(rows, PART_BYTES // per_row))
-        if texts and _longest_texts(path, texts) * rows <= PART_BYTES:
+        groups = list(range(file.metadata.num_row_groups))[: 1 if only_first_group else None]
+        if texts and _longest_texts(path, texts, groups) * rows <= PART_BYTES:
             texts = []  # however often a text occurs, a part stays small
-        many = file.metadata.num_rows > _FEW  # for fewer, threads and buffers cost too much
+        # For few rows, threads and buffers cost too much.
+        many = file.metadata.num_rows > _FEW and not only_first_group
         if texts or many:
             again = pq.ParquetFile(
                 path, metadata=file.metadata, read_dictionary=texts, pre_buffer=many
             )
             file = stack.enter_context(again)
         unpacked = 0
-        for batch in file.iter_batches(rows, columns=columns, use_threads=many):
+        for batch in file.iter_batches(rows, groups, columns, use_threads=many):
             size = _size(batch)
             unpacked += size
             check_unpacked(path, unpacked, packed)
@@ -122,14 +133,14 @@ def _measure(footer: pq.FileMetaData, columns: Sequence[str] | None) -> tuple[in
     return numbers, list(texts) if potential > _SAFE else []
 
 
-def _longest_texts(path: Path, texts: list[str]) -> int:
+def _longest_texts(path: Path, texts: list[str], groups: list[int]) -> int:
     """The bytes of the longest text that is stored once for many rows, in all columns together.
 
     What is not stored so takes as much room in the file as in memory.
     """
     longest = 0
     with pq.ParquetFile(path, read_dictionary=texts) as file:
-        for group in range(file.metadata.num_row_groups):
+        for group in groups:
             first = next(file.iter_batches(1, row_groups=[group], columns=texts), None)
             if first is not None:
                 longest = max(longest, sum(map(_longest, first.columns)))

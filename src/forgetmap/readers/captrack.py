@@ -22,6 +22,7 @@ from forgetmap.answers.items import Item
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import find_files, head
 from forgetmap.base.json import parse_json, read_json
+from forgetmap.base.parquet import parquet_schema
 from forgetmap.base.values import file_name
 from forgetmap.base.words import brief
 from forgetmap.readers.framework import ReadOptions, as_object, malformed
@@ -96,6 +97,8 @@ def _columns(file: Path) -> set[str]:
         start = head(file, 2**16)
         known = {ANSWER, "gold", *NAMES["score"]} if start[:1] in (b"[", b"{") else set()
         return {name for name in known if f'"{name}"'.encode() in start}
+    if file.suffix.lower() in (".parquet", ".pq"):
+        return set(parquet_schema(file).names)
     return set(next((record for _, record in _rows(file, ReadOptions(), [])), {}))
 
 

@@ -28,7 +28,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.files import head, lines, open_binary, temporary_folder
 from forgetmap.base.json import parse_json, read_json
 from forgetmap.base.limits import LINE_MIB, MIB, check_unpacked
-from forgetmap.base.parquet import parquet_parts, parquet_rows, parquet_schema
+from forgetmap.base.parquet import parquet_head, parquet_parts, parquet_rows, parquet_schema
 from forgetmap.base.values import file_name
 from forgetmap.base.words import brief
 from forgetmap.readers.framework import ReadOptions, as_object, json_lines, malformed
@@ -191,26 +191,26 @@ def _open_packed(file: Path) -> Iterator[IO[bytes]]:
 def _parquet_table(file: Path, how: ReadOptions) -> Table:
     names = parquet_schema(file).names
     check_names(file, names)
-    examples: list[dict[str, Any]] = next(
-        (batch.slice(0, _EXAMPLES).to_pylist() for batch in _parts(file, None)), []
-    )
+    with _damage_told(file):
+        examples = parquet_head(file, _EXAMPLES)
 
     def frames(columns: Sequence[str]) -> Iterator[Frame]:
         wanted = {name for name in names for column in columns if _leads_to(name, column)}
         first = 1
         ticks = Ticks(file, how, parquet_rows(file))
-        for batch in _parts(file, sorted(wanted, key=names.index)):
-            yield Frame(first, len(batch), names, _of_arrays(batch))
-            first += len(batch)
-            ticks.rows(len(batch))
+        with _damage_told(file):
+            for batch in parquet_parts(file, sorted(wanted, key=names.index), _ROWS):
+                yield Frame(first, len(batch), names, _of_arrays(batch))
+                first += len(batch)
+                ticks.rows(len(batch))
 
     return Table(names, examples, frames)
 
 
-def _parts(file: Path, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
-    rows = _EXAMPLES if columns is None else _ROWS
+@contextmanager
+def _damage_told(file: Path) -> Iterator[None]:
     try:
-        yield from parquet_parts(file, columns, rows)
+        yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: is damaged ({brief(error)})") from error
 
@@ -393,7 +393,7 @@ def _lines_further_on(file: Path) -> Iterator[bytes]:
 
 
 def _json_batches(file: Path, names: list[str], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Columns of JSON lines by DuckDB: texts, and beside them all other values as JSON text.
+    """Columns of JSON lines by DuckDB, every value as JSON text.
 
     It ends with an error where a column comes up that must not be missed.
     """
@@ -401,7 +401,7 @@ def _json_batches(file: Path, names: list[str], columns: Sequence[str]) -> Itera
     known = {name.lower() for name in names}
     late = [name for name in _LATE if name not in known]
     declared = ", ".join(f"{quoted(name)}: 'JSON'" for name in [*outer, *late])
-    selected = [_JSON_SQL.format(_identifier(name), _identifier(name + _OTHER)) for name in outer]
+    selected = [f"CAST({name} AS VARCHAR) AS {name}" for name in map(_identifier, outer)]
     with connect() as connection:
         rows = connection.sql(
             f"""SELECT {", ".join(selected)},
@@ -420,9 +420,6 @@ _LATE = (
     *("repeat", "seed", "epoch"),
 )
 """Columns that must not be missed, should they come up late in a file."""
-_OTHER = " as JSON"
-_JSON_SQL = """CASE WHEN json_type({0}) = 'VARCHAR' THEN {0} ->> '$' END AS {0},
-               CASE WHEN json_type({0}) <> 'VARCHAR' THEN CAST({0} AS VARCHAR) END AS {1}"""
 
 
 def _identifier(name: str) -> str:
@@ -431,23 +428,15 @@ def _identifier(name: str) -> str:
 
 def _filled(batch: pa.RecordBatch) -> list[str]:
     """The columns in which a row has a value."""
-    full = {name for name, column in zip(batch.schema.names, batch.columns, strict=True)
-            if column.null_count < len(batch)}  # fmt: skip
-    return [name for name in batch.schema.names
-            if not name.endswith(_OTHER) and {name, f"{name}{_OTHER}"} & full]  # fmt: skip
+    columns = zip(batch.schema.names, batch.columns, strict=True)
+    return [name for name, column in columns if column.null_count < len(batch)]
 
 
 def _of_json(batch: pa.RecordBatch, column: str) -> Column | None:
     outer = next((name for name in _filled(batch) if _leads_to(name, column)), None)
     if outer is None:
         return None
-    texts, others = batch[outer], batch[f"{outer}{_OTHER}"]
-    if others.null_count == len(batch):
-        return Column(texts, None)
-    found = Column.of_json(others)
-    if texts.null_count < len(batch):
-        pairs = zip(texts.to_pylist(), found.objects(), strict=True)
-        found = Column.of_values([other if text is None else text for text, other in pairs])
+    found = Column.of_json(batch[outer])
     if outer == column:
         return found
     return Column.of_values([lookup({outer: value}, column) for value in found.objects()])
@@ -561,12 +550,10 @@ def parquet_records(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[st
     """Yield (row number from 1, values) of a Parquet table."""
     row = 0
     how.tally.files.add(file)
-    try:
+    with _damage_told(file):
         check_names(file, parquet_schema(file).names)
         for batch in parquet_parts(file):
             how.tick(batch.nbytes)
             for record in batch.to_pylist():
                 row += 1
                 yield row, record
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: is damaged ({brief(error)})") from error

@@ -72,10 +72,10 @@ def numbered(samples: Samples, connection: duckdb.DuckDBPyConnection) -> Samples
         source = f"read_parquet({quoted(plain_path(samples.data))})"
     else:
         connection.register("rows", samples.data)
+    if not _again(connection, f"SELECT coalesce(item, hash(item_ref)) FROM {source}"):
+        return samples  # the plain case, in one column
     same = ", ".join((*_SAME, "repeat"))
-    hashed = connection.sql(f"SELECT hash({same}) AS h FROM {source}").to_arrow_table()
-    keys = np.sort(hashed["h"].to_numpy())
-    several = int(np.count_nonzero(keys[1:] == keys[:-1]))
+    several = _again(connection, f"SELECT hash({same}) FROM {source}")
     if not several:
         return samples
     columns = ", ".join("number AS repeat" if name == "repeat" else name for name in SCHEMA.names)
@@ -90,3 +90,9 @@ def numbered(samples: Samples, connection: duckdb.DuckDBPyConnection) -> Samples
         "(--column repeat=NAME names their column)"
     )
     return Samples.collect((batch.cast(SCHEMA) for batch in found), samples.meta)
+
+
+def _again(connection: duckdb.DuckDBPyConnection, keys: str) -> int:
+    """How many rows of a query have a key that a row before had."""
+    held = np.sort(connection.sql(keys).to_arrow_table().column(0).to_numpy())
+    return int(np.count_nonzero(held[1:] == held[:-1]))

@@ -65,6 +65,11 @@ class Column:
     @classmethod
     def of_json(cls, array: pa.Array) -> Column:
         """A column whose values came as JSON texts, without white space."""
+        are_texts = pc.starts_with(array, '"')
+        if pc.all(are_texts).as_py():
+            return cls(_unquoted(array), None)
+        if pc.any(are_texts).as_py():
+            return cls.of_values([_parsed(text) for text in array.to_pylist()])
         if pc.all(pc.match_substring_regex(array, _PLAIN_LIST)).as_py():
             return ListColumn(array, None)
         texts, places = _encoded(array)
@@ -146,6 +151,13 @@ def _checked(values: Sequence[Any], places: NDArray[np.int32], check: Check) -> 
 
 def _parsed(text: str | None) -> Any:
     return None if text is None else parse_json(text.encode())
+
+
+def _unquoted(array: pa.Array) -> pa.Array:
+    """JSON texts as what they say; only those with a backslash need to be looked into."""
+    if pc.any(pc.match_substring(array, "\\")).as_py():
+        return text_array(map(_parsed, array.to_pylist()))
+    return pc.binary_slice(array.cast(pa.binary()), 1, -1).cast(pa.string())
 
 
 def _encoded(array: pa.Array) -> tuple[list[Any], NDArray[np.int32]]:

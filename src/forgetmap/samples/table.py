@@ -68,6 +68,12 @@ LATER_COLUMNS = {"option_probabilities": 2, "right_option": 2}
 META_KEY = b"forgetmap"
 _ROW_GROUP = 131_072
 _SPILL_BYTES = 64 * 2**20
+_REPEATED = ["model", "run", "task", "metric", "status", "cluster"]
+"""Columns in which few values fill many rows."""
+_COUNTED = ["model", "item", "cluster", "gold_probability", "prompt_hash", "k"]
+"""Columns whose statistics in a footer save reading them."""
+_WHOLE_STATISTIC = 32
+"""A footer may cut longer texts short."""
 
 
 @dataclass
@@ -135,8 +141,13 @@ class Samples:
         folder = temporary_folder(samples)
         folder.mkdir(mode=0o700)
         path = folder / "samples.parquet"
-        repeated = ["model", "run", "task", "metric", "status", "cluster"]
-        with pq.ParquetWriter(path, SCHEMA, compression="lz4", use_dictionary=repeated) as writer:
+        with pq.ParquetWriter(
+            path,
+            SCHEMA,
+            compression="lz4",
+            use_dictionary=_REPEATED,
+            write_statistics=[*_COUNTED, "option_probabilities.list.element"],
+        ) as writer:
             while held:
                 writer.write_batch(held.pop(0))
             for batch in ahead(rest):
@@ -231,19 +242,39 @@ class Samples:
             return int(self.data[column].null_count)
         if column in self.missing_columns:
             return self.rows
-        footer = pq.read_metadata(self.data)
-        index = footer.schema.to_arrow_schema().get_field_index(column)
-        groups = [
-            footer.row_group(group).column(index).statistics
-            for group in range(footer.num_row_groups)
-        ]
+        groups = self._statistics(column)
         if not all(statistics is not None and statistics.has_null_count for statistics in groups):
             return None
         return sum(int(statistics.null_count) for statistics in groups)
 
+    def _only_value(self, column: str) -> str | None:
+        """The value of a text column in all rows, if the file's footer is sure of it."""
+        if isinstance(self.data, pa.Table) or self.model is not None:
+            return None
+        groups = self._statistics(column)
+        if not all(group and group.has_null_count and group.has_min_max for group in groups):
+            return None
+        values = {value for group in groups for value in (group.min, group.max)}
+        nulls = sum(group.null_count for group in groups)
+        if len(values) != 1 or nulls:
+            return None
+        (value,) = values
+        return value if len(value) < _WHOLE_STATISTIC else None
+
+    def _statistics(self, column: str) -> list[Any]:
+        """What the footer of the file says about a column, for each of its parts."""
+        footer = pq.read_metadata(self.data)
+        index = footer.schema.to_arrow_schema().get_field_index(column)
+        return [
+            footer.row_group(group).column(index).statistics
+            for group in range(footer.num_row_groups)
+        ]
+
     @cached_property
     def models(self) -> list[str]:
         """The models in the table, in alphabetical order."""
+        if (only := self._only_value("model")) is not None:
+            return [only]
         names: set[str] = set()
         for batch in self.to_batches(["model"]):
             names.update(batch["model"].unique().to_pylist())
@@ -369,12 +400,16 @@ def complete(columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
         for column in SCHEMA
     }
     for name, default in _DEFAULTS.items():
-        full[name] = pa.compute.fill_null(full[name], default)
+        if full[name].null_count:
+            full[name] = pa.compute.fill_null(full[name], default)
     score = full["score"]
-    none = pa.scalar(None, pa.float64())
-    full["score"] = score = pa.compute.if_else(pa.compute.is_nan(score), none, score)
-    default = pa.compute.if_else(pa.compute.is_null(score), "unscored", "ok")
-    full["status"] = pa.compute.coalesce(full["status"], default)
+    not_a_number = pa.compute.is_nan(score)
+    if not_a_number.true_count:
+        none = pa.scalar(None, pa.float64())
+        full["score"] = score = pa.compute.if_else(not_a_number, none, score)
+    if full["status"].null_count:
+        default = pa.compute.if_else(pa.compute.is_null(score), "unscored", "ok")
+        full["status"] = pa.compute.coalesce(full["status"], default)
     return pa.RecordBatch.from_arrays(list(full.values()), schema=SCHEMA)
 
 
