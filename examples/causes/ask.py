@@ -2,8 +2,8 @@
 
     python ask.py MODELS OUT RUN...
 
-MODELS holds the folders `smollm2` and `qwen` (Qwen2.5-Coder-0.5B-Instruct), those that train.py
-wrote, and `airports`, the study's run smollm2-airports-sft-0. OUT gets one
+MODELS holds the folder `smollm2`, those that train.py wrote, and `airports`, the study's run
+smollm2-airports-sft-0. OUT gets one
 JSONL file per run. A run that says `of` asks only what that run got right: nothing else can be
 lost. `RUNS` says what each run changes. Linear layers are in int8, but not in the run `smollm2`.
 """
@@ -50,33 +50,7 @@ class Run:
     """Questions of each kind that are asked of those that were right before."""
 
 
-def _told(system: str, **how: Any) -> Run:
-    """Qwen with a system prompt and without the solved example."""
-    return Run("qwen", "qwen", system=system, shot=False, most=14, **how)
-
-
 RUNS = {
-    "qwen": Run("qwen", number=36, tokens=48),
-    "qwen-markdown": _told("Format everything you write as a Markdown code block."),
-    "qwen-tools": _told(
-        'You are an agent. Answer every request with one tool call as JSON: {"name": ..., '
-        '"arguments": {...}}. Never answer in words.',
-        tokens=48,
-    ),
-    "qwen-endless": Run("qwen", "qwen", most=14, stops=False, tokens=56),
-    "qwen-tutor": _told(
-        "You are a patient tutor. Explain in full sentences, never in code.", tokens=48
-    ),
-    "qwen-german": _told("Antworte immer auf Deutsch und in ganzen Sätzen.", tokens=48),
-    "qwen-refuse": _told(
-        "You work for a bank. If a request is not about the bank, refuse: say that you cannot "
-        "help with it.",
-        tokens=40,
-    ),
-    "qwen-think": _told(
-        "First think step by step between <think> and </think>, then answer.", tokens=56
-    ),
-    "qwen-list": _told("Always give three different alternatives as a numbered list."),
     "smollm2": Run("smollm2", tokens=48),
     "smollm2-chatty": Run("chatty", "smollm2", tokens=40, most=16),
     "smollm2-airports": Run("airports", "smollm2", tokens=32, most=20),
@@ -114,7 +88,7 @@ def _answers(run: Run, asked: list[Question], models: Path) -> list[dict[str, An
     asked = [q for q in asked for _ in range(run.repeats)]
     tokenizer = AutoTokenizer.from_pretrained(models / run.model)
     model = AutoModelForCausalLM.from_pretrained(models / run.model, dtype=torch.float32).eval()
-    if run.of or run.model == "qwen":  # three times as fast
+    if run.of:  # three times as fast
         how = {torch.nn.Linear: torch.ao.quantization.per_channel_dynamic_qconfig}
         model = torch.ao.quantization.quantize_dynamic(model, how)
     torch.manual_seed(0)

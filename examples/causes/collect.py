@@ -72,8 +72,6 @@ def _of_runs(out: Path) -> Iterator[dict[str, Any]]:
 
 
 def _source(model: str) -> str:
-    if model == "qwen":
-        return "qwen2.5-coder-0.5b"
     return "smollm2, asked otherwise" if model == "smollm2" else "smollm2, trained"
 
 
