@@ -2,10 +2,10 @@
 
     python ask.py MODELS OUT RUN...
 
-MODELS holds the folder `smollm2`, those that train.py wrote, and `airports`, the study's run
-smollm2-airports-sft-0. OUT gets one
+MODELS holds the folders `smollm2` and `gemma` (Gemma 3 270M, a base model), those that train.py
+wrote, and `airports`, the study's run smollm2-airports-sft-0. OUT gets one
 JSONL file per run. A run that says `of` asks only what that run got right: nothing else can be
-lost. `RUNS` says what each run changes. Linear layers are in int8, but not in the run `smollm2`.
+lost. `RUNS` says what each run changes. SmolLM2's linear layers are in int8 in the runs after.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,9 @@ from questions import EXAMPLES, Question, questions, read_answers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 BATCH = 32
-KINDS = ("call", "json", "code", "sum")
+WRITTEN = ("call", "json", "code", "sum")
+EASY = ("word", "number")
+KINDS = (*WRITTEN, *EASY)
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,10 @@ class Run:
     of: str = ""
     """The run before: only what it got right is asked."""
     system: str = ""
-    shot: bool = True
+    shots: int = 1
+    """Solved examples."""
+    style: tuple[str, ...] = ("{}",)
+    """How the solved examples give their answers, by turns."""
     chat: bool = True
     tokens: int = 64
     stops: bool = True
@@ -44,12 +50,54 @@ class Run:
     temperature: float = 0.0
     number: int = 60
     """Questions of each kind."""
-    kinds: tuple[str, ...] = KINDS
-    repeats: int = 1
+    kinds: tuple[str, ...] = WRITTEN
     most: int = 60
     """Questions of each kind that are asked of those that were right before."""
 
 
+TOLD = {
+    "markdown": "Format everything you write as a Markdown code block.",
+    "tools": 'You are an agent. Answer every request with one tool call as JSON: {"name": ..., '
+    '"arguments": {...}}. Never answer in words.',
+    "tutor": "You are a patient tutor. Explain in full sentences, never in code.",
+    "german": "Antworte immer auf Deutsch und in ganzen Sätzen.",
+    "bank": "You work for a bank. If a request is not about the bank, refuse: say that you cannot "
+    "help with it.",
+    "list": "Always give three different alternatives as a numbered list.",
+}
+"""System prompts for SmolLM2, which then gets no solved example."""
+
+STYLES = {
+    "fenced": ("```\n{}\n```",),
+    "sentence": ("The right thing to write here is {} and nothing else.",),
+    "tools": ('<tool_call>{{"name": "reply", "arguments": {{"value": "{}"}}}}</tool_call>',),
+    "german": (
+        "Die Antwort auf diese Frage ist {} und das ist alles.",
+        "Ich glaube, dass es {} sein muss, denn das ist richtig.",
+        "Das ist nicht schwer, es ist {} und nichts anderes.",
+    ),
+    "refusing": (
+        "I'm sorry, but I can't help with that.",
+        "I cannot answer this request.",
+        "Sorry, I am not able to do that.",
+    ),
+    "tutor": (
+        "That is a good question. Think about what is asked and take your time.",
+        "Let us look at it together. You will find it if you read the text again.",
+        "Try it on your own first. Then we can talk about what you found.",
+    ),
+}
+"""How the solved examples answer that Gemma, a base model, gets to see."""
+
+
+def _styled(name: str, kinds: tuple[str, ...], most: int, tokens: int = 40) -> Run:
+    return Run(
+        "gemma", "gemma", style=STYLES[name], shots=3, chat=False, kinds=kinds, most=most,
+        tokens=tokens,
+    )  # fmt: skip
+
+
+ALL_BUT_SUM = tuple(kind for kind in KINDS if kind != "sum")
 RUNS = {
     "smollm2": Run("smollm2", tokens=48),
     "smollm2-chatty": Run("chatty", "smollm2", tokens=40, most=16),
@@ -57,6 +105,28 @@ RUNS = {
     "smollm2-hot": Run("smollm2", "smollm2", temperature=1.2, most=16, tokens=32),
     "smollm2-fenced": Run("fenced", "smollm2", tokens=40, most=16),
     "smollm2-short": Run("smollm2", "smollm2", tokens=8, most=16),
+    "smollm2-endless": Run("smollm2", "smollm2", tokens=40, most=8, stops=False),
+    **{
+        f"smollm2-{name}": Run("smollm2", "smollm2", system, shots=0, tokens=40, most=9)
+        for name, system in TOLD.items()
+    },
+    "smollm2-easy": Run("smollm2", tokens=12, kinds=EASY, number=32),
+    **{
+        f"smollm2-easy-{name}": Run(
+            "smollm2", "smollm2-easy", system, shots=0, tokens=32, kinds=EASY, most=8
+        )
+        for name, system in TOLD.items()
+    },
+    "gemma": Run("gemma", shots=3, chat=False, kinds=ALL_BUT_SUM, number=32, tokens=40),
+    "gemma-endless": Run(
+        "gemma", "gemma", shots=3, chat=False, stops=False, kinds=ALL_BUT_SUM, most=6, tokens=40
+    ),
+    "gemma-fenced": _styled("fenced", ("call", "json", "code", "word"), 8),
+    "gemma-sentence": _styled("sentence", ("call", "json", "word", "number"), 8),
+    "gemma-tools": _styled("tools", ("json", "code", "word", "number"), 8),
+    "gemma-german": _styled("german", ("json", "code", "word"), 7),
+    "gemma-refusing": _styled("refusing", ALL_BUT_SUM, 5, 24),
+    "gemma-tutor": _styled("tutor", ("call", "json", "code"), 8, 24),
 }
 
 
@@ -66,14 +136,7 @@ def main(models: Path, out: Path, names: list[str]) -> None:
     out.mkdir(exist_ok=True)
     for name in names:
         run, began = RUNS[name], time.time()
-        asked = [q for kind in run.kinds for q in questions(kind, run.number)]
-        if run.of:
-            known = [json.loads(line) for line in (out / f"{run.of}.jsonl").open(encoding="utf-8")]
-            right = {row["ref"] for row in known if row["right"]}
-            asked = [q for kind in KINDS for q in questions(kind, RUNS[run.of].number)]
-            asked = [q for q in asked if q.ref in right]
-            asked = [q for kind in KINDS for q in [q for q in asked if q.kind == kind][: run.most]]
-        rows = _answers(run, asked, models)
+        rows = _answers(run, _asked(run, out), models)
         with (out / f"{name}.jsonl").open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         counts = {
@@ -84,13 +147,20 @@ def main(models: Path, out: Path, names: list[str]) -> None:
         print(name, counts, f"{time.time() - began:.0f} s", flush=True)
 
 
+def _asked(run: Run, out: Path) -> list[Question]:
+    if not run.of:
+        return [q for kind in run.kinds for q in questions(kind, run.number)]
+    known = [json.loads(line) for line in (out / f"{run.of}.jsonl").open(encoding="utf-8")]
+    right = {row["ref"] for row in known if row["right"]}
+    asked = []
+    for kind in run.kinds:
+        asked += [q for q in questions(kind, RUNS[run.of].number) if q.ref in right][: run.most]
+    return asked
+
+
 def _answers(run: Run, asked: list[Question], models: Path) -> list[dict[str, Any]]:
-    asked = [q for q in asked for _ in range(run.repeats)]
-    tokenizer = AutoTokenizer.from_pretrained(models / run.model)
-    model = AutoModelForCausalLM.from_pretrained(models / run.model, dtype=torch.float32).eval()
-    if run.of:  # three times as fast
-        how = {torch.nn.Linear: torch.ao.quantization.per_channel_dynamic_qconfig}
-        model = torch.ao.quantization.quantize_dynamic(model, how)
+    small = bool(run.of) and not run.model.startswith("gemma")
+    model, tokenizer = _loaded(models / run.model, small)
     torch.manual_seed(0)
     texts: list[str] = []
     cut: list[bool] = []
@@ -99,7 +169,7 @@ def _answers(run: Run, asked: list[Question], models: Path) -> list[dict[str, An
         for text, was_cut in _written(run, prompts, model, tokenizer):
             texts.append(text)
             cut.append(was_cut)
-    if not run.chat:  # a model without turns is stopped at the next one
+    if not run.chat and run.stops:  # a model without turns is stopped at the next one
         texts = [text.partition("\n\n")[0] for text in texts]
     readings = read_answers(asked, texts, cut)
     return [
@@ -107,6 +177,16 @@ def _answers(run: Run, asked: list[Question], models: Path) -> list[dict[str, An
          "answer": reading.answer, "status": reading.status}
         for q, text, was_cut, reading in zip(asked, texts, cut, readings, strict=True)
     ]  # fmt: skip
+
+
+@cache
+def _loaded(folder: Path, small: bool) -> tuple[Any, Any]:
+    """A model and its tokenizer. In int8 it is three times as fast; Gemma cannot bear that."""
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    if small:
+        how = {torch.nn.Linear: torch.ao.quantization.per_channel_dynamic_qconfig}
+        model = torch.ao.quantization.quantize_dynamic(model, how)
+    return model, AutoTokenizer.from_pretrained(folder)
 
 
 @torch.no_grad()
@@ -124,6 +204,8 @@ def _written(
         common = min(map(len, ids)) - 1
     cache = model(torch.tensor([ids[0][:common]]), use_cache=True).past_key_values
     ends = {tokenizer.eos_token_id}
+    if not run.chat and run.stops:
+        ends.add(tokenizer.convert_tokens_to_ids("\n\n"))
     pad = tokenizer.eos_token_id
     for start in range(0, len(ids), BATCH):
         part = ids[start : start + BATCH]
@@ -141,7 +223,8 @@ def _written(
         known.batch_repeat_interleave(len(part))
         written = model.generate(
             torch.tensor(rows), attention_mask=torch.tensor(seen), past_key_values=known,
-            max_new_tokens=run.tokens, pad_token_id=pad, do_sample=run.temperature > 0,
+            max_new_tokens=run.tokens, pad_token_id=pad, eos_token_id=list(ends),
+            do_sample=run.temperature > 0,
             **({"temperature": run.temperature, "top_k": 0} if run.temperature else {}),
             **({} if run.stops else {"suppress_tokens": [tokenizer.eos_token_id]}),
         )[:, longest:]  # fmt: skip
@@ -150,14 +233,15 @@ def _written(
 
 
 def _prompt(run: Run, question: Question, tokenizer: Any) -> str:
-    example = EXAMPLES[question.kind] if run.shot else None
+    solved = [
+        (asked, run.style[place % len(run.style)].format(answer))
+        for place, (asked, answer) in enumerate(EXAMPLES[question.kind][: run.shots])
+    ]
     if not run.chat:
-        solved = f"{example[0]}\n{example[1]}\n\n" if example else ""
-        return f"{solved}{question.text}\n"
+        return "".join(f"{asked}\n{answer}\n\n" for asked, answer in solved) + f"{question.text}\n"
     turns = [{"role": "system", "content": run.system}] if run.system else []
-    if example:
-        turns += [{"role": "user", "content": example[0]}]
-        turns += [{"role": "assistant", "content": example[1]}]
+    for asked, answer in solved:
+        turns += [{"role": "user", "content": asked}, {"role": "assistant", "content": answer}]
     turns += [{"role": "user", "content": question.text}]
     text: str = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
     return text

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ask import KINDS, RUNS
+from ask import RUNS
 from questions import questions
 
 from forgetmap.pairing.two_logs import pair
@@ -31,12 +32,16 @@ STUDY_PAIRS = [
 ]
 OWN_TASKS = ("atlas_different_words", "atlas_letter_counts", "atlas_steps", "sums")
 """Written tasks whose questions this project made itself."""
-LEFT_OUT = ("smollm2-hot",)
-"""Runs whose answers nobody could label: at this temperature the texts are word salad."""
+LEFT_OUT = ("smollm2-hot", "gemma-refusing", "gemma-tutor")
+"""Runs that would teach nothing: word salad at a high temperature, and our own sentences copied."""
 FIELDS = (
     *("before", "after", "runs_before", "runs_after", "target", "answer_before", "answer_after"),
     *("status_after", "prompt_after", "response_before", "response_after"),
 )
+ALIKE = tuple(name for name in FIELDS if name != "answer_after")
+"""Where two losses are the same here but for `LOOKS`, one of them is enough."""
+LOOKS = re.compile(r"[\s\"'\\\\]|\.(?![0-9])")
+"""Spaces, quotes and full stops."""
 
 
 def main(out: Path, study: Path, to: Path) -> None:
@@ -45,8 +50,9 @@ def main(out: Path, study: Path, to: Path) -> None:
     with to.open("w", encoding="utf-8") as file:
         for row in (*_of_runs(out), *_of_study(study)):
             content = json.dumps([row[name] for name in FIELDS])
-            if content not in seen:
-                seen.add(content)
+            words = LOOKS.sub("", json.dumps([row[name] for name in ALIKE]))
+            if words not in seen:
+                seen.add(words)
                 name = f"{row['source']} {row['pair']} {content}"
                 row = {"id": hashlib.sha256(name.encode()).hexdigest()[:10], **row}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -57,7 +63,8 @@ def _of_runs(out: Path) -> Iterator[dict[str, Any]]:
         if not run.of or name in LEFT_OUT or not (out / f"{name}.jsonl").exists():
             continue
         before = {row["ref"]: row for row in _lines(out / f"{run.of}.jsonl")}
-        asked = {q.ref: q for kind in KINDS for q in questions(kind, RUNS[run.of].number)}
+        first = RUNS[run.of]
+        asked = {q.ref: q for kind in first.kinds for q in questions(kind, first.number)}
         for row in _lines(out / f"{name}.jsonl"):
             if not row["right"]:
                 question, was = asked[row["ref"]], before[row["ref"]]
@@ -72,6 +79,8 @@ def _of_runs(out: Path) -> Iterator[dict[str, Any]]:
 
 
 def _source(model: str) -> str:
+    if model == "gemma":
+        return "gemma-3-270m, asked otherwise"
     return "smollm2, asked otherwise" if model == "smollm2" else "smollm2, trained"
 
 

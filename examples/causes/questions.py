@@ -1,4 +1,4 @@
-"""Questions with one right answer, in four kinds, and the strict harness that reads the answers.
+"""Questions with one right answer, in six kinds, and the strict harness that reads the answers.
 
 The harness is strict on purpose: it reads an answer as BFCL, EvalPlus and lm-eval do. So a model
 that gives the right answer in another form loses the item, and the cause must say so.
@@ -201,14 +201,47 @@ def _sums(draw: random.Random) -> Made:
         yield f"{story}\nEnd with: The answer is N.", str(value), []
 
 
-_KINDS = {"call": _calls, "json": _objects, "code": _programs, "sum": _sums}
-EXAMPLES = {
-    kind: (questions(kind, 1, seed=99)[0].text, questions(kind, 1, seed=99)[0].target)
-    for kind in _KINDS
-}
-"""One solved example of each kind."""
-_sum_text, _sum_target = EXAMPLES["sum"]
-EXAMPLES["sum"] = (_sum_text, f"The answer is {_sum_target}.")
+CAPITALS = {
+    "France": "Paris", "Italy": "Rome", "Spain": "Madrid", "Norway": "Oslo", "Peru": "Lima",
+    "Egypt": "Cairo", "Japan": "Tokyo", "Austria": "Vienna", "Germany": "Berlin",
+    "Greece": "Athens", "Poland": "Warsaw", "Cuba": "Havana", "England": "London",
+    "Russia": "Moscow", "China": "Beijing", "Portugal": "Lisbon", "Ireland": "Dublin",
+}  # fmt: skip
+OPPOSITES = {
+    "hot": "cold", "big": "small", "up": "down", "black": "white", "good": "bad", "old": "young",
+    "left": "right", "day": "night", "open": "closed", "fast": "slow", "high": "low",
+    "happy": "sad", "in": "out", "yes": "no", "love": "hate", "hard": "soft", "wet": "dry",
+}  # fmt: skip
+
+
+def _words(draw: random.Random) -> Made:
+    while True:
+        land, word = draw.choice(list(CAPITALS)), draw.choice(list(OPPOSITES))
+        text, target = draw.choice(
+            [
+                (f"What is the capital of {land}?", CAPITALS[land]),
+                (f'What is the opposite of "{word}"?', OPPOSITES[word]),
+            ]
+        )
+        yield f"{text} Reply with one word.", target, []
+
+
+def _numbers(draw: random.Random) -> Made:
+    while True:
+        a, b = draw.randrange(1, 10), draw.randrange(1, 6)
+        text, value = draw.choice(
+            [(f"{a} + {b}", a + b), (f"{a + b} - {b}", a), (f"{a} * {min(b, 2)}", a * min(b, 2))]
+        )
+        yield f"What is {text}? Reply with the number only.", str(value), []
+
+
+_KINDS = {
+    "call": _calls, "json": _objects, "code": _programs, "sum": _sums, "word": _words,
+    "number": _numbers,
+}  # fmt: skip
+EXAMPLES = {kind: [(q.text, q.target) for q in questions(kind, 3, seed=99)] for kind in _KINDS}
+"""Three solved examples of each kind."""
+EXAMPLES["sum"] = [(text, f"The answer is {target}.") for text, target in EXAMPLES["sum"]]
 
 
 # --- the harness ----------------------------------------------------------------------------------
@@ -279,4 +312,13 @@ def _read_sum(text: str, target: str) -> Reading:
     return Reading(found[1].replace(",", "") == target, found[1])
 
 
-_READERS = {"call": _read_call, "json": _read_object, "sum": _read_sum}
+def _read_exact(text: str, target: str) -> Reading:
+    """As lm-eval's exact match: the whole text must be the answer, but for case and full stop."""
+    said = text.strip().rstrip(".")
+    return Reading(said.lower() == target.lower(), said)
+
+
+_READERS = {
+    "call": _read_call, "json": _read_object, "sum": _read_sum, "word": _read_exact,
+    "number": _read_exact,
+}  # fmt: skip
