@@ -2,8 +2,7 @@
 
     python table.py
 
-Half of the first answers, by their id, were there to develop the rules on; the other half was kept
-away. All answers of other runs than `FIRST` came when the rules were done.
+Half of the answers, by their id, were there to develop the rules on; the other half was kept away.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ from forgetmap.map.causes import CAUSES, UNKNOWN, Lost, cause_of
 
 LABELLED = Path(__file__).parents[2] / "tests" / "map" / "causes"
 Rows = list[dict[str, Any]]
-FIRST = {"smollm2-chatty", "smollm2-airports", "smollm2-fenced", "smollm2-short"}
-"""The runs that were there, with the study's, when the rules were developed."""
 
 
 def labelled() -> Rows:
@@ -32,11 +29,9 @@ def labelled() -> Rows:
     return rows
 
 
-def part(row: dict[str, Any]) -> str:
-    """Whether the rules were developed on an answer, or in its absence, or before it was there."""
-    if row["source"] != "study" and row["pair"] not in FIRST:
-        return "collected later"
-    return "held out" if int(row["id"], 16) % 2 else "developed on"
+def developed_on(row: dict[str, Any]) -> bool:
+    """Whether an answer is in the half that the rules were developed on."""
+    return int(row["id"], 16) % 2 == 0
 
 
 def scores(rows: Rows, cause: str) -> tuple[int, float | None, float | None]:
@@ -51,15 +46,16 @@ def scores(rows: Rows, cause: str) -> tuple[int, float | None, float | None]:
 def tables() -> str:
     """The tables of docs/explanation/causes.md."""
     rows = labelled()
-    parts = {"all": rows} | {
-        name: [row for row in rows if part(row) == name]
-        for name in ("developed on", "held out", "collected later")
+    parts = {
+        "all": rows,
+        "developed on": [row for row in rows if developed_on(row)],
+        "held out": [row for row in rows if not developed_on(row)],
     }
     causes = [name for name in (*CAUSES, UNKNOWN) if any(name == row["label"] for row in rows)]
     lines = [
-        "| cause | " + " | ".join(f"{name}: n, precision, recall" for name in parts) + " |",
+        "| cause | " + " | ".join(f"{part}: n, precision, recall" for part in parts) + " |",
         "| --- |" + " --- |" * len(parts),
-        *(f"| `{name}` | " + " | ".join(_cell(chosen, name) for chosen in parts.values()) + " |"
+        *(f"| `{name}` | " + " | ".join(_cell(part, name) for part in parts.values()) + " |"
           for name in causes),
         "",
         *_shares("source", rows, lambda row: str(row["source"])),

@@ -142,7 +142,7 @@ def test_every_rule_alone_says_yes_and_no(cause: str) -> None:
 
 
 def test_the_order_is_that_of_the_page() -> None:
-    assert CAUSES[:3] == ("ran_on", "wrapped", "format")
+    assert CAUSES[:4] == ("degenerate", "ran_on", "wrapped", "format")
     assert CAUSES[-3:] == ("unparsed", "noise", "wrong")
     cut = Lost(target="Rome", answer_after="", status_after="truncated", response_after="It's Rome")
     assert cause_of(cut) == "format"

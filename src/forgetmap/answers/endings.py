@@ -30,6 +30,10 @@ _RUNS = 60
 _FEWEST_DIFFERENT = 0.25
 
 
+_LAST = 200
+"""Words at the end in which groups that come again are looked for."""
+
+
 def just_stops(text: str) -> bool:
     """Whether a long text ends in the middle of a sentence."""
     return len(text.split()) >= _LONG and not _ENDS.search(text[-200:])
@@ -68,15 +72,15 @@ def breaks_off(text: str) -> bool:
 
 
 def repeats_itself(text: str) -> bool:
-    r"""Whether a text goes round: its end is one thing five times, or it has hardly new words.
+    r"""Whether a text goes round: its end is one thing again and again, or hardly a word is new.
 
     Example:
         >>> repeats_itself("A\nB\nC\nD"), repeats_itself("I am sure. " * 5)
         (False, True)
     """
-    if _one_thing(text):
-        return True
     words = text[-20_000:].split()
+    if _goes_round(words[-_LAST:]):
+        return True
     tail = f"{' '.join(words)} "[-_TIMES * _LONGEST_UNIT :]
     if any(_ends_with_repeats(tail, unit) for unit in _last_words(tail)):
         return True
@@ -86,19 +90,30 @@ def repeats_itself(text: str) -> bool:
     return len(set(groups)) < _FEWEST_DIFFERENT * len(groups)
 
 
-_WHOLE = re.compile(r"(\S[^\n]{5,80}?)\s*\1+(.*)", re.DOTALL)
+_ROUNDS, _ROUNDS_ALONE = 3.0, 2.25
+"""How often a group of words must come in a row; less often where the text is nothing else."""
 
 
-def _one_thing(text: str) -> bool:
-    """Whether a short text is one thing over and over, and stops in the middle of it."""
-    said = " ".join(text[:400].split())
-    if len(said) >= 400 or " " not in said:
-        return False
-    found = _WHOLE.fullmatch(f"{said} ")
-    if not found:
-        return False
-    unit, rest = found[1].strip(), found[2].strip()
-    return bool(rest) and len(rest) >= len(unit) / 3 and unit.startswith(rest)
+def _goes_round(words: list[str]) -> bool:
+    """Whether a text ends with a group of words over and over, the last time perhaps in part."""
+    for size in range(2, int(len(words) / _ROUNDS_ALONE) + 1):
+        same = _same_as_before(words, size)
+        rounds = (same + size) / size
+        alone = same + size >= 0.9 * len(words)
+        if rounds >= (_ROUNDS_ALONE if alone else _ROUNDS):
+            covered = " ".join(words[-same - size :])
+            return len(covered) >= _COVERED and any(letter.isalpha() for letter in covered)
+    return False
+
+
+def _same_as_before(words: list[str], size: int) -> int:
+    """How many of the last words are the ones `size` places before; the last may be cut off."""
+    same = 0
+    for now, was in zip(reversed(words), reversed(words[:-size]), strict=False):
+        if now != was and not (same == 0 and was.startswith(now)):
+            break
+        same += 1
+    return same
 
 
 def _last_words(tail: str) -> Iterator[str]:

@@ -31,6 +31,9 @@ _LOOKS_CALLED = re.compile(rf"\W{{0,12}}\{{\s{{0,9}}\"(?:{'|'.join(_NAMED)})\"\s
 _MAY_HAVE_FORM = re.compile(r"[({\[]")
 _OPENS_CODE = re.compile(r"^(?:async def|def|class|import|from|@|for|while|if|with|try)\b", re.M)
 
+_GOES_ON = re.compile(r"\s*[-+*/%=&|^(\[]|\s*[<>.]\s*[\w=]")
+"""An operator after an expression: the expression is not over."""
+
 _TYPES = frozenset(
     ("str", "string", "int", "integer", "float", "number", "bool", "boolean", "list", "dict", "any")
 )
@@ -215,6 +218,25 @@ def ends_early(text: str) -> bool:
     except (ValueError, RecursionError, MemoryError):
         return False
     return False
+
+
+def quotes(text: str, answer: str, form: str) -> bool:
+    """Whether a text holds an answer word for word, and does not go on with it.
+
+    Example:
+        >>> quotes("It is f(a=1) and no more.", "f(a=1)", "call")
+        True
+        >>> quotes("def f(x):\\n    return x * 4 + 1", "def f(x):\\n    return x * 4", "code")
+        False
+    """
+    answer = answer.strip()
+    before, found, after = text.partition(answer)
+    if not found or re.search(r"\w$", before) or re.match(r"\w", after):
+        return False
+    line = after.partition("\n")[0]
+    if form != "code" or not line.strip(" .`"):
+        return True
+    return not _GOES_ON.match(line) and _parsed(answer + line, "exec") is None
 
 
 def leaves(value: Any) -> list[str]:

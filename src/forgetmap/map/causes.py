@@ -42,6 +42,8 @@ _SHORT = 6
 """Words up to which a whole text is an answer that can be compared."""
 _RUN_ON = 10
 """Characters after the answer from which a model did not stop; fewer make another answer."""
+_BEGUN = re.compile(r"```|\{\s*[\"\w{]|\b(?:def|function) \w|\w\(\w+ ?[:=]")
+"""Where a call, JSON or a program begins."""
 _LEVEL = 0.05
 
 
@@ -117,7 +119,9 @@ def is_wrapped(item: Lost) -> bool:
         return True
     form = structure.form_of(was)
     if form is None:
-        return False
+        return _carried(was, now)
+    if structure.quotes(now, was, form):
+        return True
     wanted = _read(was, form)
     values = (
         structure.as_form(part, form)
@@ -151,7 +155,7 @@ def is_format(item: Lost) -> bool:
     target = item.target or item.answer_before
     if not target or is_call(item) or target.strip().lower() in NO_ANSWER:
         return False
-    whole = (item.answer_after or now).strip() == now.strip()
+    whole = _is_whole(item.answer_after or now, now)
     misread = is_number(target) and item.status_after == "ok"
     return (whole or misread or _nothing_found(item)) and gives(now, target, item.k)
 
@@ -214,6 +218,8 @@ def is_prose(item: Lost) -> bool:
         return False
     if form == "code" and ("```" in now or re.search(r"^\s*(?:def|class|import)\b", now, re.M)):
         return False
+    if item.status_after == "truncated" and _BEGUN.search(now):
+        return False
     said = _BRACKETS.sub(" ", now.partition("```")[0] if _words_before_fence(now) else now)
     opens = now.lstrip()[:1]
     fewest = _SENTENCES if item.status_after == "truncated" else _SENTENCE
@@ -230,8 +236,10 @@ def is_call(item: Lost) -> bool:
     now, was = item.response_after, item.response_before
     if not now or not was or structure.form_of(was) in ("call", "json"):
         return False
-    parts = (now, *structure.inside(now))
-    return structure.looks_called(now) or any(structure.as_calls(part) for part in parts[:2])
+    if structure.looks_called(now) or structure.as_calls(now):
+        return True
+    quoted = structure.inside(now)[:1]  # a function that is only named, as `max()`, is no answer
+    return any(call.values for part in quoted for call in structure.as_calls(part) or [])
 
 
 def is_list(item: Lost) -> bool:
@@ -270,8 +278,10 @@ def is_truncated(item: Lost) -> bool:
     was = (item.response_before or "").strip()
     begun = 1 < len(now.strip()) < len(was) and was.startswith(now.strip())
     if (form := structure.form_of(was)) is not None:
-        broken = _open_fence(now) or (not _found(now, was) and _unclosed(now))
-        return begun or broken or (form == "code" and structure.ends_early(now))
+        found = _found(now, was)
+        broken = _open_fence(now) or (not found and _unclosed(now))
+        fenced = found and "```" in now
+        return begun or broken or (form == "code" and not fenced and structure.ends_early(now))
     if not _nothing_found(item):
         return False
     stated = item.target and is_number(item.target) and number_given(now, cut=True) is not None
@@ -309,6 +319,8 @@ def is_unparsed(item: Lost) -> bool:
     now, form = item.response_after, structure.form_of(item.response_before)
     if now is not None and form is not None:
         return not _found(now, item.response_before or "")
+    if now is not None and item.target and is_number(item.target) and number_given(now) is None:
+        return _nothing_found(item) or _is_whole(item.answer_after or "", now)
     return _nothing_found(item) and not _another_number(item)
 
 
@@ -334,10 +346,10 @@ def is_wrong(item: Lost) -> bool:
 
 
 RULES: dict[str, Callable[[Lost], bool]] = {
+    "degenerate": is_degenerate,
     "ran_on": is_ran_on,
     "wrapped": is_wrapped,
     "format": is_format,
-    "degenerate": is_degenerate,
     "refused": is_refused,
     "language": is_language,
     "timeout": is_timeout,
@@ -370,6 +382,21 @@ def _another_number(item: Lost) -> bool:
     if now is None or not item.target or not is_number(item.target) or not _nothing_found(item):
         return False
     return number_given(now, cut=_cut(now)) is not None
+
+
+def _is_whole(answer: str, text: str) -> bool:
+    """Whether the harness took the whole text for the answer, but for spaces and a full stop."""
+    return answer.strip(" \n.") == text.strip(" \n.")
+
+
+def _carried(was: str, now: str) -> bool:
+    """Whether a value is the only thing that one call hands over."""
+    for part in (now, *structure.inside(now)):
+        calls = structure.as_calls(part) or []
+        if len(calls) == 1:
+            said = [structure.squeezed(value).casefold() for value in calls[0].values]
+            return said == [structure.squeezed(was).casefold()]
+    return False
 
 
 def _read(text: str, form: str) -> Any:
