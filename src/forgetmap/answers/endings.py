@@ -77,11 +77,14 @@ def repeats_itself(text: str) -> bool:
     Example:
         >>> repeats_itself("A\nB\nC\nD"), repeats_itself("I am sure. " * 5)
         (False, True)
+        >>> repeats_itself("A: I see a cat on a mat.\nB: I see a cat on a mat.")
+        True
     """
-    words = text[-20_000:].split()
-    if _goes_round(words[-_LAST:]):
+    text = text[-20_000:]
+    words = _MARKS.sub("", text).split()
+    if _goes_round(words[-_LAST:]) or _few_words(words[-_FEW:]):
         return True
-    tail = f"{' '.join(words)} "[-_TIMES * _LONGEST_UNIT :]
+    tail = f"{' '.join(text.split())} "[-_TIMES * _LONGEST_UNIT :]
     if any(_ends_with_repeats(tail, unit) for unit in _last_words(tail)):
         return True
     if len(words) < _RUNS:
@@ -90,20 +93,39 @@ def repeats_itself(text: str) -> bool:
     return len(set(groups)) < _FEWEST_DIFFERENT * len(groups)
 
 
-_ROUNDS, _ROUNDS_ALONE = 3.0, 2.25
+_MARKS = re.compile(
+    r"^[ \t]{0,9}(?:(?:[A-Za-z]|\d{1,3})[:.)][ \t]{1,9}){1,3}|\n[A-Za-z]:?\Z", re.MULTILINE
+)
+"""The letter or number of a line in a list: lines that differ in it alone say the same."""
+_ROUNDS, _ROUNDS_ALONE, _ROUNDS_OF_SENTENCES = 3.0, 2.25, 2.0
 """How often a group of words must come in a row; less often where the text is nothing else."""
+_ALONE = 0.85
+"""Share of the words from which a text is nothing but the group."""
+_LONG_GROUP = 6
+"""Words from which a group is a sentence, and nobody says it twice."""
+_FEW, _DIFFERENT = 12, 4
+"""So many words in a row, and no more different ones among them, say nothing."""
 
 
 def _goes_round(words: list[str]) -> bool:
     """Whether a text ends with a group of words over and over, the last time perhaps in part."""
-    for size in range(2, int(len(words) / _ROUNDS_ALONE) + 1):
+    for size in range(2, len(words) // 2 + 1):
         same = _same_as_before(words, size)
-        rounds = (same + size) / size
-        alone = same + size >= 0.9 * len(words)
-        if rounds >= (_ROUNDS_ALONE if alone else _ROUNDS):
+        alone = same + size >= _ALONE * len(words)
+        alone_rounds = _ROUNDS_ALONE if size < _LONG_GROUP else _ROUNDS_OF_SENTENCES
+        if same + size >= size * (alone_rounds if alone else _ROUNDS):
             covered = " ".join(words[-same - size :])
+            if alone:
+                return len(covered) >= _COVERED // 2
             return len(covered) >= _COVERED and any(letter.isalpha() for letter in covered)
     return False
+
+
+def _few_words(words: list[str]) -> bool:
+    """Whether the last words, none of them a number, are a few that take turns."""
+    said = [word.strip("\"'“”.,;:!?()") for word in words]
+    said = [word for word in said if word]
+    return len(words) == _FEW and len(set(said)) <= _DIFFERENT and all(map(str.isalpha, said))
 
 
 def _same_as_before(words: list[str], size: int) -> int:

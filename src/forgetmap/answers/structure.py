@@ -26,11 +26,12 @@ _NAMED = ("name", "function", "tool", "tool_name", "function_name", "call", "act
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "kwargs")
 _LOOSE_CALL = re.compile(r"\b([A-Za-z_][\w.]{0,80})\s?\(([^()]{0,2000})\)")
 _LOOSE_PAIR = re.compile(r"^\s*[\"']?(\w{1,60})[\"']?\s{0,3}[:=]\s{0,3}(.{1,500})$", re.DOTALL)
-_COMMA = re.compile(r",(?=(?:[^\"']*[\"'][^\"']*[\"'])*[^\"']*$)")
 _LOOKS_CALLED = re.compile(rf"\W{{0,12}}\{{\s{{0,9}}\"(?:{'|'.join(_NAMED)})\"\s?:|<tool_call>")
 _MAY_HAVE_FORM = re.compile(r"[({\[]")
 _OPENS_CODE = re.compile(r"^(?:async def|def|class|import|from|@|for|while|if|with|try)\b", re.M)
 
+_FUNCTION = re.compile(r"^(?:async )?def .*", re.M | re.DOTALL)
+_INDENTS = ("", " ", "\t")
 _GOES_ON = re.compile(r"\s*[-+*/%=&|^(\[]|\s*[<>.]\s*[\w=]")
 """An operator after an expression: the expression is not over."""
 
@@ -176,17 +177,47 @@ def same_calls(ours: list[Call], theirs: list[Call], *, loosely: bool = False) -
 def loose_calls(text: str, known: Call) -> Iterator[Call]:
     """Calls of a known name anywhere in a text, in any notation: `f(a: 1)`, `F("x", 2)`."""
     for name, body in _LOOSE_CALL.findall(text[:LONGEST]):
-        if name.lower() != known.name.lower():
-            continue
-        named: dict[str, Any] = {}
-        placed: list[Any] = []
-        for part in _COMMA.split(body):
-            pair = _LOOSE_PAIR.match(part)
-            if pair:
-                named[pair[1]] = pair[2]
-            elif part.strip():
-                placed.append(part)
-        yield Call(name, named, tuple(placed))
+        if name.lower() == known.name.lower():
+            yield _loose_call(name, body)
+
+
+def calls_another(text: str, known: Call) -> bool:
+    """Whether a text calls another function with the arguments of a known one.
+
+    Example:
+        >>> calls_another('Write make_it(city="Rome") here.', Call("do_it", {"city": "Rome"}))
+        True
+    """
+    bodies = (found for found in _LOOSE_CALL.findall(text[:LONGEST]) if "=" in found[1])
+    calls = (_loose_call(name, body) for name, body in bodies)
+    return any(known.named and known.named.keys() <= call.named.keys()
+               and not is_signature(call) for call in calls)  # fmt: skip
+
+
+def _loose_call(name: str, body: str) -> Call:
+    named: dict[str, Any] = {}
+    placed: list[Any] = []
+    for part in _split(body):
+        pair = _LOOSE_PAIR.match(part)
+        if pair:
+            named[pair[1]] = pair[2]
+        elif part.strip():
+            placed.append(part)
+    return Call(name, named, tuple(placed))
+
+
+def _split(body: str) -> Iterator[str]:
+    """The parts between the commas that stand outside quotes."""
+    part: list[str] = []
+    quotes = 0
+    for piece in body.split(","):
+        part.append(piece)
+        quotes += piece.count('"') + piece.count("'")
+        if quotes % 2 == 0:
+            yield ",".join(part)
+            part = []
+    if part:
+        yield ",".join(part)
 
 
 def is_signature(call: Call) -> bool:
@@ -218,6 +249,23 @@ def ends_early(text: str) -> bool:
     except (ValueError, RecursionError, MemoryError):
         return False
     return False
+
+
+def finishes_a_function(text: str) -> bool:
+    """Whether a text defines a function, and goes on with something else after it.
+
+    Example:
+        >>> finishes_a_function("def f(x):\\n    return x\\n\\nprint(f(")
+        True
+        >>> finishes_a_function("def f(x):\\n    return x")
+        False
+    """
+    found = _FUNCTION.search(text[:LONGEST])
+    if found is None:
+        return False
+    lines = found[0].splitlines()
+    body = next((at for at, line in enumerate(lines) if at and line[:1] not in _INDENTS), None)
+    return body is not None and as_code("\n".join(lines[:body])) is not None
 
 
 def quotes(text: str, answer: str, form: str) -> bool:

@@ -42,7 +42,7 @@ _SHORT = 6
 """Words up to which a whole text is an answer that can be compared."""
 _RUN_ON = 10
 """Characters after the answer from which a model did not stop; fewer make another answer."""
-_BEGUN = re.compile(r"```|\{\s*[\"\w{]|\b(?:def|function) \w|\w\(\w+ ?[:=]")
+_BEGUN = re.compile(r"```|\{\s*[\"\w{]|\bdef \w|\bfunction \w+\(|\w\(\w+ ?[:=]")
 """Where a call, JSON or a program begins."""
 _LEVEL = 0.05
 
@@ -153,7 +153,7 @@ def is_format(item: Lost) -> bool:
     if form is not None:
         return _other_notation(item.response_before or "", now, form)
     target = item.target or item.answer_before
-    if not target or is_call(item) or target.strip().lower() in NO_ANSWER:
+    if not target or is_call(item) or target.strip().lower() in NO_ANSWER or is_language(item):
         return False
     whole = _is_whole(item.answer_after or now, now)
     misread = is_number(target) and item.status_after == "ok"
@@ -278,10 +278,7 @@ def is_truncated(item: Lost) -> bool:
     was = (item.response_before or "").strip()
     begun = 1 < len(now.strip()) < len(was) and was.startswith(now.strip())
     if (form := structure.form_of(was)) is not None:
-        found = _found(now, was)
-        broken = _open_fence(now) or (not found and _unclosed(now))
-        fenced = found and "```" in now
-        return begun or broken or (form == "code" and not fenced and structure.ends_early(now))
+        return begun or (_breaks_off_code(now) if form == "code" else _breaks_off_value(now, was))
     if not _nothing_found(item):
         return False
     stated = item.target and is_number(item.target) and number_given(now, cut=True) is not None
@@ -410,10 +407,13 @@ def _found(text: str, was: str) -> bool:
     if _read(text, form) is not None:
         return True
     if form == "code":
-        return False
+        return structure.finishes_a_function(text)
     if form == "call":
         [known, *_] = structure.as_calls(was) or [structure.Call("", {})]
-        if any(not structure.is_signature(call) for call in structure.loose_calls(text, known)):
+        loose = structure.loose_calls(text, known)
+        if any(not structure.is_signature(call) for call in loose):
+            return True
+        if structure.calls_another(text, known):
             return True
     return (_read(text, "json") or len(structure.loose_object(text)) > 1) and not _unclosed(text)
 
@@ -425,6 +425,22 @@ def _open_fence(text: str) -> bool:
 def _cut(text: str) -> bool:
     """Whether a text without an answer was cut off."""
     return _open_fence(text) or breaks_off(text)
+
+
+def _breaks_off_code(text: str) -> bool:
+    """Whether a text ends in the middle of a program that was to be the answer."""
+    if structure.finishes_a_function(text):
+        return False
+    if _open_fence(text):
+        return True
+    if _read(text, "code") is not None:
+        return "```" not in text and structure.ends_early(text)
+    return _unclosed(text) or structure.ends_early(text)
+
+
+def _breaks_off_value(text: str, was: str) -> bool:
+    """Whether a text ends in the middle of a call or of JSON."""
+    return _open_fence(text) or (not _found(text, was) and _unclosed(text))
 
 
 def _is_json(text: str) -> bool:
