@@ -262,6 +262,77 @@ def test_hostile_answers_in_the_place_of_calls_take_no_time() -> None:
     assert time.process_time() - start < 20
 
 
+PROGRAM = "def half(x):\n    return x / 2"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (PROGRAM, "def half(x):\n    return x / 2 + 1\n\nprint(half(2))", "wrong"),
+        (PROGRAM, "def halve(x):\n    return x / 2\n\nprint(halve(", "wrong"),
+        (PROGRAM, "def add(x):\n    return x\n\ndef half(x):\n    return (x", "truncated"),
+        (PROGRAM, "```python\ndef halve(x):\n    return x / 2\n", "wrong"),
+        (PROGRAM, "```python\ndef halve(x):\n    return x / 2", "truncated"),
+        (PROGRAM, "def halve(x):\n    if x:\n        y = x / 2", "truncated"),
+        (PROGRAM, '<tool_call>{"name": "say", "text": "def half\n it is what you want"}', "call"),
+        ('go(city="Rome")', 'You may write walk(city="Rome", fast=True) in its place.', "wrong"),
+        ('go(city="Rome")', "You may use plan(days) or read the manual first.", "prose"),
+        ('go(city="Rome")', 'The one to use is go(city="Rome") and no other.', "wrapped"),
+    ],
+)
+def test_answers_with_a_form_in_a_text(before: str, after: str, expected: str) -> None:
+    assert cause_of(Lost(response_before=before, response_after=after)) == expected
+
+
+@pytest.mark.parametrize(
+    ("target", "after", "expected"),
+    [
+        ("left", 'The opposite of "right" is "left".', "format"),
+        ("left", 'The opposite of "left" is "west".', "wrong"),
+        ("left", "Das ist nicht rechts und nicht oben, das ist left.", "language"),
+        ("12", "The answer is 7 + 5.", "unparsed"),
+        ("12", "7 + 5 = 13\n\nSo the answer is 13", "wrong"),
+    ],
+)
+def test_values_in_a_text_that_the_harness_took_whole(
+    target: str, after: str, expected: str
+) -> None:
+    item = Lost(target=target, answer_before=target, answer_after=after.rstrip("."),
+                prompt_after="What is the answer to the question that we ask?",
+                response_before=target, response_after=after)  # fmt: skip
+    assert cause_of(item) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A: We are here to see the sea.\nB: We are here to see the sea.\nC: We are here",
+        "We are here to see the sea. We are here to see the sea.",
+        'First. "in" or "out" is "in" or "out" is "in" or "out" or "in" is "out" or',
+        "4 - 2 = 4 - 2 = 4 - 2 = 4 -",
+    ],
+)
+def test_texts_that_go_round(text: str) -> None:
+    assert repeats_itself(text)
+
+
+def test_hostile_answers_to_the_rules_on_texts_take_no_time() -> None:
+    hostile = ["A: " * 60_000, 'is "a" ' * 30_000, "f(a=1) " * 30_000, "f(a='," * 30_000]
+    hostile += ["def f(x):\n    return x\n\n" * 8_000, "def f(x):\n" + "    y = 1\n" * 20_000]
+    hostile += ["The answer is " + "1+" * 60_000, "f(" + "a=1," * 40_000 + ")", "{ " * 60_000]
+    hostile += ["def f(x):\n" + "".join(" " * n + "if x:\n" for n in range(1, 90)) + " " * 90]
+    hostile += ["one two " * 30_000 + "three", "function " * 30_000, "\n1. " * 50_000]
+    start = time.process_time()
+    for text in hostile:
+        for was in ("f(a=1)", '{"a": 1}', "def f(x):\n    return x", "7"):
+            item = Lost(target="7", answer_before="7", response_before=was, response_after=text)
+            for name, rule in causes.RULES.items():
+                began = time.process_time()
+                rule(item)
+                assert time.process_time() - began < 2, (name, was, text[:30])
+    assert time.process_time() - start < 20
+
+
 CALLS = "[at.go(city='Rome', days=2), at.go(city='Oslo', days=3)]"
 AS_JSON = (
     '[{"name": "at.go", "parameters": {"city": "Rome", "days": 2}},\n'

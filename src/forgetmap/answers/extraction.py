@@ -45,12 +45,18 @@ def gives(text: str, target: str, k: int | None = None) -> bool:
     if number := _NUMBER.fullmatch(wanted.strip("$%. ")):
         given = _last_number(said)
         return (number_given(text) if given is None else given) == _value(number.group())
+    if boxed is None and (named := _NAMED_LAST.search(said[-200:])):
+        said = named[1]
     folded = fold(said)
     if _YES_NO.fullmatch(fold(wanted)):
         return set(_YES_NO.findall(folded)) == {fold(wanted)}
     return _says(folded, fold(wanted))
 
 
+_NAMED_LAST = re.compile(
+    r"[\"“][^\"”\n]{1,60}[\"”][^\"“”\n]{1,60}\bis ([\"“][^\"”\n]{1,60}[\"”])\W{0,5}\Z"
+)
+"""Of several words in quotes the last one, after "is": the opposite of "yes" is "no"."""
 _SAID_AS = re.compile(r"\bit is\b[^\d\n-]{0,3}(-?\d[\d,]{0,20}(?:\.\d{1,20})?)")
 _ENUMERATED = re.compile(r"^[ \t]{0,20}\d{1,3}[.)][ \t]+(?=[^\W\d])", re.MULTILINE)
 """The number of a step in a list; it is not the answer."""
@@ -78,7 +84,7 @@ def number_given(text: str, *, cut: bool = False) -> float | None:
     if pointed is None and (said := _SAID_AS.findall(answer)):
         pointed = said[-1]
     ends = "" if cut else _NO_RESULT.sub("", _conclusion(answer))
-    found = _last_number(ends if pointed is None else pointed)
+    found = _last_number(ends if pointed is None else _NO_RESULT.sub("", pointed))
     word = fold(answer).strip(" .!\n")
     return float(_WORDS.index(word)) if found is None and word in _WORDS else found
 

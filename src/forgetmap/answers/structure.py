@@ -31,6 +31,7 @@ _MAY_HAVE_FORM = re.compile(r"[({\[]")
 _OPENS_CODE = re.compile(r"^(?:async def|def|class|import|from|@|for|while|if|with|try)\b", re.M)
 
 _FUNCTION = re.compile(r"^(?:async )?def .*", re.M | re.DOTALL)
+_DEFINES = re.compile(r"(?:async def|def|class)\b|@")
 _INDENTS = ("", " ", "\t")
 _GOES_ON = re.compile(r"\s*[-+*/%=&|^(\[]|\s*[<>.]\s*[\w=]")
 """An operator after an expression: the expression is not over."""
@@ -231,11 +232,13 @@ def is_signature(call: Call) -> bool:
 
 
 def ends_early(text: str) -> bool:
-    """Whether a program would parse but for its last line, where the text ends.
+    """Whether a program stops in its last line, or before it does anything with a value.
 
     Example:
         >>> ends_early("def f(x):\\n    if x"), ends_early("def f(x) x\\nprint(f(1))")
         (True, False)
+        >>> ends_early("def f(x):\\n    y = x % 1")
+        True
     """
     stripped = text.strip()[:LONGEST]
     if not _OPENS_CODE.search(stripped):
@@ -243,16 +246,32 @@ def ends_early(text: str) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(stripped)
+            tree = ast.parse(stripped)
     except SyntaxError as error:
         return (error.lineno or 0) >= stripped.count("\n") + 1
     except (ValueError, RecursionError, MemoryError):
         return False
+    return _assigns_last(tree)
+
+
+def _assigns_last(tree: ast.Module) -> bool:
+    """Whether a program ends in a function that sets a name of its own and does no more."""
+    block: list[ast.stmt] = tree.body
+    in_function = False
+    while block:
+        last = block[-1]
+        in_function |= isinstance(last, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(last, ast.Assign):
+            return in_function and all(isinstance(name, ast.Name) for name in last.targets)
+        block = getattr(last, "orelse", None) or getattr(last, "body", [])
     return False
 
 
 def finishes_a_function(text: str) -> bool:
-    """Whether a text defines a function, and goes on with something else after it.
+    """Whether a text defines a function to its end: something follows, or a line that returns.
+
+    The definition of another function may follow because the first one is its helper, so that
+    tells nothing.
 
     Example:
         >>> finishes_a_function("def f(x):\\n    return x\\n\\nprint(f(")
@@ -264,8 +283,14 @@ def finishes_a_function(text: str) -> bool:
     if found is None:
         return False
     lines = found[0].splitlines()
-    body = next((at for at, line in enumerate(lines) if at and line[:1] not in _INDENTS), None)
-    return body is not None and as_code("\n".join(lines[:body])) is not None
+    end = next((at for at, line in enumerate(lines) if at and line[:1] not in _INDENTS), None)
+    tree = _parsed("\n".join(lines[:end]), "exec")
+    if tree is None:
+        return False
+    if end is None:
+        return isinstance(tree.body[0].body[-1], ast.Return) and found[0].endswith("\n")
+    head, follows = lines[0].partition("(")[0], lines[end]
+    return follows.startswith(head) or not _DEFINES.match(follows)
 
 
 def quotes(text: str, answer: str, form: str) -> bool:

@@ -42,7 +42,9 @@ _SHORT = 6
 """Words up to which a whole text is an answer that can be compared."""
 _RUN_ON = 10
 """Characters after the answer from which a model did not stop; fewer make another answer."""
-_BEGUN = re.compile(r"```|\{\s*[\"\w{]|\bdef \w|\bfunction \w+\(|\w\(\w+ ?[:=]")
+_BEGUN = re.compile(
+    r"```|\{\s{0,9}(?:[\"\w{]|\Z)|\bdef \w|\bfunction \w{1,60}\(|\w\(\w{1,60} ?[:=]"
+)
 """Where a call, JSON or a program begins."""
 _LEVEL = 0.05
 
@@ -99,7 +101,10 @@ def is_ran_on(item: Lost) -> bool:
     rest = now[len(was) :]
     if len(rest.strip()) < _RUN_ON or rest[0].isalnum():
         return False
-    return structure.form_of(was) is not None or rest[0] == "\n" or rest.startswith("<|")
+    form = structure.form_of(was)
+    if form is None:
+        return rest[0] == "\n" or rest.startswith("<|")
+    return structure.quotes(now, was, form)
 
 
 def is_wrapped(item: Lost) -> bool:
@@ -215,6 +220,8 @@ def is_prose(item: Lost) -> bool:
     """
     now, form = item.response_after, structure.form_of(item.response_before)
     if form is None or now is None or _found(now, item.response_before or ""):
+        return False
+    if structure.looks_called(now):
         return False
     if form == "code" and ("```" in now or re.search(r"^\s*(?:def|class|import)\b", now, re.M)):
         return False
@@ -376,7 +383,9 @@ def _nothing_found(item: Lost) -> bool:
 def _another_number(item: Lost) -> bool:
     """A number was wanted, and the text ends with one that the harness did not read."""
     now = item.response_after
-    if now is None or not item.target or not is_number(item.target) or not _nothing_found(item):
+    if now is None or not item.target or not is_number(item.target):
+        return False
+    if not _nothing_found(item) and not _is_whole(item.answer_after or "", now):
         return False
     return number_given(now, cut=_cut(now)) is not None
 
