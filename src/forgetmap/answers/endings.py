@@ -109,8 +109,11 @@ _FEW, _DIFFERENT = 12, 4
 
 def _goes_round(words: list[str]) -> bool:
     """Whether a text ends with a group of words over and over, the last time perhaps in part."""
+    back = words[::-1]
     for size in range(2, len(words) // 2 + 1):
-        same = _same_as_before(words, size)
+        if not back[size].startswith(back[0]):
+            continue
+        same = _same_as_before(back, size)
         alone = same + size >= _ALONE * len(words)
         alone_rounds = _ROUNDS_ALONE if size < _LONG_GROUP else _ROUNDS_OF_SENTENCES
         if same + size >= size * (alone_rounds if alone else _ROUNDS):
@@ -128,14 +131,10 @@ def _few_words(words: list[str]) -> bool:
     return len(words) == _FEW and len(set(said)) <= _DIFFERENT and all(map(str.isalpha, said))
 
 
-def _same_as_before(words: list[str], size: int) -> int:
-    """How many of the last words are the ones `size` places before; the last may be cut off."""
-    same = 0
-    for now, was in zip(reversed(words), reversed(words[:-size]), strict=False):
-        if now != was and not (same == 0 and was.startswith(now)):
-            break
-        same += 1
-    return same
+def _same_as_before(back: list[str], size: int) -> int:
+    """How many words, from the last one back, are those `size` places on; the last may be cut."""
+    pairs = enumerate(zip(back[1:], back[size + 1 :], strict=False), start=1)
+    return next((at for at, (now, was) in pairs if now != was), len(back) - size)
 
 
 def _last_words(tail: str) -> Iterator[str]:

@@ -82,6 +82,8 @@ def as_calls(text: str) -> list[Call] | None:
         >>> as_calls('{"name": "f", "arguments": {"a": 1}}')
         [Call(name='f', named={'a': 1}, placed=())]
     """
+    if not _MAY_HAVE_FORM.search(text[:LONGEST]):  # spares parsing what is only words
+        return None
     if calls := as_python_calls(text):
         return calls
     value = as_json(text)

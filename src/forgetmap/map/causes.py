@@ -158,11 +158,12 @@ def is_format(item: Lost) -> bool:
     if form is not None:
         return _other_notation(item.response_before or "", now, form)
     target = item.target or item.answer_before
-    if not target or is_call(item) or target.strip().lower() in NO_ANSWER or is_language(item):
+    if not target or is_call(item) or target.strip().lower() in NO_ANSWER:
         return False
     whole = _is_whole(item.answer_after or now, now)
     misread = is_number(target) and item.status_after == "ok"
-    return (whole or misread or _nothing_found(item)) and gives(now, target, item.k)
+    given = (whole or misread or _nothing_found(item)) and gives(now, target, item.k)
+    return given and not is_language(item)
 
 
 def is_degenerate(item: Lost) -> bool:
