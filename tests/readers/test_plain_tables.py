@@ -359,3 +359,14 @@ def test_a_column_that_comes_late_is_seen(tmp_path: Path) -> None:
     path.write_bytes(as_lines(records))
     tasks = [row["task"] for row in contents(read(path))]
     assert (tasks.count("late"), tasks.count("all")) == (1, 999)
+
+
+@pytest.mark.parametrize("other", ['"a text"', "7"])
+def test_a_value_nested_too_deeply_is_told_with_its_row(tmp_path: Path, other: str) -> None:
+    deep = "[" * 2000 + "]" * 2000
+    log = tmp_path / "run.jsonl"
+    values = [other] * 300 + [deep]
+    log.write_text("".join(f'{{"id": {n}, "question": {v}, "score": 1}}\n'
+                           for n, v in enumerate(values)))  # fmt: skip
+    with pytest.raises(InputError, match="row 301: nested too deeply"):
+        read(log)

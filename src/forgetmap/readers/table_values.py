@@ -69,7 +69,7 @@ class Column:
         if pc.all(are_texts).as_py():
             return cls(_unquoted(array), None)
         if pc.any(are_texts).as_py():
-            return cls.of_values([_parsed(text) for text in array.to_pylist()])
+            return cls.of_values(_all_parsed(array))
         if pc.all(pc.match_substring_regex(array, _PLAIN_LIST)).as_py():
             return ListColumn(array, None)
         texts, places = _encoded(array)
@@ -153,11 +153,15 @@ def _parsed(text: str | None) -> Any:
     return None if text is None else parse_json(text.encode())
 
 
+def _all_parsed(array: pa.Array) -> list[Any]:
+    return _checked(array.to_pylist(), np.arange(len(array), dtype=np.int32), _parsed)
+
+
 def _unquoted(array: pa.Array) -> pa.Array:
     """JSON texts as what they say; only where there is a backslash must they be looked into."""
     letters = array.buffers()[2]
     if letters is not None and (np.frombuffer(letters, np.uint8) == ord("\\")).any():
-        return text_array(map(_parsed, array.to_pylist()))
+        return text_array(_all_parsed(array))
     return pc.ascii_trim(array, '"')  # a quote within the text would have a backslash
 
 
