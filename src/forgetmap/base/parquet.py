@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.limits import LINE_MIB, MIB, check_rows, check_unpacked
+from forgetmap.base.words import brief
 
 PART_BYTES = 64 * MIB
 """Rows are handed out in parts of about this size at most."""
@@ -60,6 +61,15 @@ def _unreadable(path: Path, error: Exception) -> InputError:
     return InputError(f"{path}: is not a readable Parquet file ({reason})")
 
 
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """Say in one line that a Parquet file is damaged, whatever Arrow says about its content."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: is damaged ({brief(error)})") from error
+
+
 def parquet_rows(path: Path) -> int:
     """How many rows a Parquet file says it has."""
     return int(pq.read_metadata(path).num_rows)
@@ -87,6 +97,7 @@ def parquet_parts(
     """
     packed = path.stat().st_size
     with ExitStack() as stack:
+        stack.enter_context(damage_told(path))
         file, schema = stack.enter_context(_opened(path))
         if callable(columns):
             columns = columns(schema)

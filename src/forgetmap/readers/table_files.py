@@ -28,7 +28,13 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.files import head, lines, open_binary, temporary_folder
 from forgetmap.base.json import parse_json, read_json
 from forgetmap.base.limits import LINE_MIB, MIB, check_unpacked
-from forgetmap.base.parquet import parquet_head, parquet_parts, parquet_rows, parquet_schema
+from forgetmap.base.parquet import (
+    damage_told,
+    parquet_head,
+    parquet_parts,
+    parquet_rows,
+    parquet_schema,
+)
 from forgetmap.base.values import file_name
 from forgetmap.base.words import brief
 from forgetmap.readers.framework import ReadOptions, as_object, json_lines, malformed
@@ -191,28 +197,20 @@ def _open_packed(file: Path) -> Iterator[IO[bytes]]:
 def _parquet_table(file: Path, how: ReadOptions) -> Table:
     names = parquet_schema(file).names
     check_names(file, names)
-    with _damage_told(file):
+    with damage_told(file):
         examples = parquet_head(file, _EXAMPLES)
 
     def frames(columns: Sequence[str]) -> Iterator[Frame]:
         wanted = {name for name in names for column in columns if _leads_to(name, column)}
         first = 1
         ticks = Ticks(file, how, parquet_rows(file))
-        with _damage_told(file):
+        with damage_told(file):
             for batch in parquet_parts(file, sorted(wanted, key=names.index), _ROWS):
                 yield Frame(first, len(batch), names, _of_arrays(batch))
                 first += len(batch)
                 ticks.rows(len(batch))
 
     return Table(names, examples, frames)
-
-
-@contextmanager
-def _damage_told(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: is damaged ({brief(error)})") from error
 
 
 def _leads_to(name: str, column: str) -> bool:
@@ -550,7 +548,7 @@ def parquet_records(file: Path, how: ReadOptions) -> Iterator[tuple[int, dict[st
     """Yield (row number from 1, values) of a Parquet table."""
     row = 0
     how.tally.files.add(file)
-    with _damage_told(file):
+    with damage_told(file):
         check_names(file, parquet_schema(file).names)
         for batch in parquet_parts(file):
             how.tick(batch.nbytes)

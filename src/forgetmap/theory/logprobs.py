@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.parquet import parquet_parts, parquet_schema
-from forgetmap.base.words import brief
+from forgetmap.base.parquet import damage_told, parquet_parts, parquet_schema
 from forgetmap.readers.framework import ReadOptions, json_lines
 from forgetmap.theory.arguments import Floats
 
@@ -89,13 +87,11 @@ def _parquet(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise InputError(f"{file}: no column {missing[0]!r}; needed are {', '.join(_NEEDED)}")
     columns = [name for name in (*_NEEDED, "length") if name in present]
     row = 0
-    try:
+    with damage_told(file):
         for batch in parquet_parts(file, columns, rows=65536):
             for record in batch.to_pylist():
                 row += 1
                 yield row, record
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: is damaged ({brief(error)})") from error
 
 
 def _row(record: dict[str, Any]) -> tuple[str, float, float | None]:
