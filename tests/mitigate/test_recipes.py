@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.model import sealed
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.mitigate.train.recipes import (
     Anchored,
@@ -24,6 +25,7 @@ from forgetmap.mitigate.train.recipes import (
     Retained,
     Rewarded,
     SelfDistilled,
+    provenance,
     train,
 )
 from tiny_llama import make_tiny_model
@@ -101,6 +103,41 @@ def test_a_recipe_says_what_it_lacks(
         train(recipe, tmp_path / "before", materials, tmp_path / "out")
     assert str(error.value) == message
     assert not (tmp_path / "out").exists()
+
+
+CHANGES: dict[str, tuple[dict[str, Any], str]] = {
+    "method": ({"recipe": Anchored(steps=10)}, "method"),
+    "one row of new data": ({"materials": Materials([*NEW[:-1], {"text": "other"}], OLD)}, "new"),
+    "old data": ({"materials": Materials(NEW, OLD[1:])}, "old data"),
+    "base of the same name": ({"before": "other"}, "weights before"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("what", ["a model", "checkpoints"])
+def test_a_run_is_known_by_the_content_of_model_data_and_settings(
+    tmp_path: Path, change: str, what: str
+) -> None:
+    """Else changed data give the old model back, and a stopped run goes on as another."""
+    for folder, weights in (("before", b"one"), ("other", b"two")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "model.safetensors").write_bytes(weights)
+    mine = {"recipe": Recipe(steps=10), "before": "before", "materials": Materials(NEW, OLD)}
+    out = tmp_path / "out"
+    (out / "checkpoint-5").mkdir(parents=True)
+    told = provenance(mine["recipe"], tmp_path / mine["before"], mine["materials"])
+    name = "recipe.json" if what == "a model" else "recipe-begun.json"
+    (out / name).write_text(json.dumps(sealed(told)))
+    changed_run, differs = CHANGES[change]
+    other = mine | changed_run
+    with pytest.raises(InputError, match=f"holds {what} of another recipe .*{differs}"):
+        train(other["recipe"], tmp_path / other["before"], other["materials"], out)
+
+
+def test_checkpoints_that_nothing_tells_of_are_not_continued(tmp_path: Path) -> None:
+    (tmp_path / "out" / "checkpoint-5").mkdir(parents=True)
+    with pytest.raises(InputError, match="checkpoints of an unknown run"):
+        train(Recipe(), tmp_path / "before", Materials(NEW), tmp_path / "out")
 
 
 @pytest.mark.model

@@ -11,14 +11,17 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import make_folder, write_text
 from forgetmap.base.model import read_sealed, sealed
+from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
 from forgetmap.evaluate.models import extra_missing
 from forgetmap.evaluate.questions import Suite
+from forgetmap.samples.identity import as_json
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
@@ -307,19 +310,20 @@ def train(
     If the folder is there and complete nothing is done; a stopped run goes on from its last
     checkpoint. `callbacks` are further callbacks of the trainer, such as `ForgettingCallback`.
     """
-    out = Path(out)
+    out, before = Path(out), Path(before)
     recipe.check(materials)
-    told = {**recipe.describe(), "before": Path(before).name, "examples": len(materials.new)}
+    told = provenance(recipe, before, materials)
     if _is_done(out, told):
         return out
     make_folder(out)
-    job = _job(recipe, Path(before), materials, out)
+    goes_on = _begin(out, told)
+    job = _job(recipe, before, materials, out)
     trainer = recipe.trainer(job)
     for callback in callbacks:
         if hasattr(callback, "attach"):
             callback.attach(trainer)
         trainer.add_callback(callback)
-    trainer.train(resume_from_checkpoint=bool(list(out.glob("checkpoint-*"))))
+    trainer.train(resume_from_checkpoint=goes_on)
     trainer.save_model(str(out))
     job.tokenizer.save_pretrained(str(out))
     write_manifest(out, told)
@@ -327,6 +331,33 @@ def train(
 
 
 _MANIFEST = "recipe.json"
+_BEGUN = "recipe-begun.json"
+
+
+def provenance(recipe: Recipe, before: Path, materials: Materials) -> dict[str, Any]:
+    """What a trained model is made of, by content: a change of any of it makes another run."""
+    reward = materials.reward
+    return {
+        **recipe.describe(),
+        "before": before.name,
+        "weights before": weights_hash(before),
+        "tokenizer before": tokenizer_hash(before),
+        "examples": len(materials.new),
+        "new data": _rows_hash(materials.new),
+        "old data": _rows_hash(materials.old),
+        "questions": materials.questions.version if materials.questions else None,
+        "reward": f"{reward.__module__}.{reward.__qualname__}" if reward else None,
+    }
+
+
+def _rows_hash(rows: Examples) -> str | None:
+    """Hash of some rows in their order; None for no rows."""
+    if not rows:
+        return None
+    whole = sha256()
+    for row in rows:
+        whole.update(as_json(dict(row)) + b"\n")
+    return whole.hexdigest()[:16]
 
 
 def write_manifest(out: Path, told: dict[str, Any]) -> None:
@@ -335,17 +366,31 @@ def write_manifest(out: Path, told: dict[str, Any]) -> None:
 
 
 def _is_done(out: Path, told: dict[str, Any]) -> bool:
-    manifest = out / _MANIFEST
-    if not manifest.is_file():
+    if not (out / _MANIFEST).is_file():
         return False
-    made = read_sealed(manifest)
+    _refuse_another(out, "a model", read_sealed(out / _MANIFEST), told)
+    return True
+
+
+def _begin(out: Path, told: dict[str, Any]) -> bool:
+    """Note which run begins in a folder; says whether one goes on that was stopped there."""
+    begun, stopped = out / _BEGUN, any(out.glob("checkpoint-*"))
+    if stopped and not begun.is_file():
+        raise InputError(f"{out}: holds checkpoints of an unknown run; take another folder")
+    if stopped:
+        _refuse_another(out, "checkpoints", read_sealed(begun), told)
+    write_text(begun, json.dumps(sealed(told), indent=2))
+    return stopped
+
+
+def _refuse_another(out: Path, what: str, made: dict[str, Any], told: dict[str, Any]) -> None:
+    """Keep runs apart that differ in anything."""
     if made != told:
         differing = sorted(key for key in {*made, *told} if made.get(key) != told.get(key))
         raise InputError(
-            f"{out}: holds a model of another recipe ({', '.join(differing)} differ); "
+            f"{out}: holds {what} of another recipe ({', '.join(differing)} differ); "
             "take another folder"
         )
-    return True
 
 
 def _job(recipe: Recipe, before: Path, materials: Materials, out: Path) -> Job:
