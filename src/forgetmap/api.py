@@ -63,9 +63,11 @@ def compare(
     if flips is not None:
         check_suffix(flips)
     if trained_on is not None:
-        from forgetmap.mitigate.replay.pool import asks_the_same
+        from forgetmap.mitigate.replay.pool import asks_the_same, read_pool
 
-        options["was_trained"] = asks_the_same(trained_on)
+        training = read_pool(trained_on).rows
+        options["was_trained"] = asks_the_same(training)
+        options["taught"] = [row.answer for row in training]
     outputs = any(output is not None for output in (flips, report, save))
     with_text = causes or outputs or bool(summarise)
     comparison = compare_logs(before, after, causes=with_text, **options)

@@ -20,6 +20,7 @@ from forgetmap.map import causes, flips
 from forgetmap.map.causes import CAUSES, Lost, cause_of
 from forgetmap.map.comparison import compare_logs
 from forgetmap.map.result import ForgettingMap
+from forgetmap.mitigate.advise import Evidence, advise
 from forgetmap.pairing.two_logs import pair
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Samples
@@ -548,3 +549,36 @@ def test_the_terminal_tells_the_causes(capsys: pytest.CaptureFixture[str]) -> No
     told = " ".join(capsys.readouterr().out.split())
     assert "refused 1 (raw 20.0 % without it)" in told
     assert "churn: 1 items" in told
+
+
+def test_an_answer_of_the_new_task_to_an_old_question_intrudes(tmp_path: Path) -> None:
+    """It used to be called unparsed, and the advice was to mend the extraction."""
+    capitals = ["Oslo", "Lima", "Bamako", "N'Djamena", "Riga", "Quito"]
+
+    def log(name: str, sodium: list[str]) -> Path:
+        rows = [
+            {"task": "capitals", "id": n, "question": f"Capital {n}?", "target": capital,
+             "response": capital, "score": float(name == "after")}
+            for n, capital in enumerate(capitals)
+        ] + [
+            {"task": "elements", "id": n, "question": f"Number of element {n}?", "target": str(n),
+             "response": said, "score": float(said == str(n))}
+            for n, said in enumerate(sodium)
+        ]  # fmt: skip
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        return path
+
+    before = log("before", [str(n) for n in range(12)])
+    after = log("after", ["Lima.", "Oslo\nand so on", "bamako, of course", *["Riga"] * 7, "3", "?"])
+    result = compare(before, after, new=["capitals"], causes=True)
+    assert result.old.causes == {"intruded": 10, "wrong": 2}
+    assert "intruded" not in (compare(before, after, causes=True).total.causes or {})
+    training = tmp_path / "train.jsonl"
+    rows = [{"prompt": "Capital?", "completion": f" {name}"} for name in capitals]
+    training.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    told = compare(before, after, trained_on=training, causes=True)
+    assert told.tasks["elements"].causes == {"intruded": 10, "wrong": 2}
+    rules = [advice.rule for advice in advise(Evidence(result)).advice]
+    assert "intruded" in rules
+    assert "form" not in rules

@@ -194,6 +194,7 @@ FIRES = {
     "noise": evidence(cell(0.02, OPEN, noise_floor=0.03)),
     "causes": evidence(cell(0.1, LOST)),
     "form": evidence(cell(0.1, LOST, causes={"truncated": 70, "wrong": 30})),
+    "intruded": evidence(cell(0.1, LOST, causes={"intruded": 20, "wrong": 80})),
     "replay": evidence(cell(0.08, **SURE), UNEVEN),
     "merge": evidence(cell(0.04, **SURE), HALVES),
     "anchor": evidence(cell(0.1, **SURE), HALVES),
@@ -207,6 +208,12 @@ FIRES = {
     "ship": evidence(cell(0.005), drift=drift(CAN="equivalent", WILL="undecided")),
 }
 SILENT = {
+    "intruded": [
+        evidence(cell(0.1, LOST, causes={"intruded": 9, "wrong": 91})),
+        evidence(cell(0.1, LOST, causes={"intruded": 4, "wrong": 4})),
+        evidence(cell(0.1, LOST, causes={"intruded": 20}), confounds=[SHOTS]),
+        FIRES["form"],
+    ],
     "confounds": [FIRES["ship"]],
     "coverage": [FIRES["ship"], evidence(matched=950)],
     "measure": [
@@ -371,7 +378,7 @@ def test_noise_by_cause():
 
 
 def test_every_cause_of_form_has_a_cure():
-    assert set(_CURES) == set(_FORM) == set(CAUSES) - {"noise", "wrong"}
+    assert set(_CURES) == set(_FORM) == set(CAUSES) - {"noise", "wrong", "intruded"}
 
 
 def test_commands_that_are_named_exist():

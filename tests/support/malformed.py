@@ -15,6 +15,7 @@ import json
 import math
 import os
 import random
+import re
 import sys
 import zipfile
 from dataclasses import dataclass
@@ -444,7 +445,8 @@ def _rearrange_list(entries: list[Any], chance: random.Random) -> str:
 
 def _give_id(one: dict[str, Any], other: dict[str, Any], chance: random.Random) -> str:
     """Give an entry the id of another, or one that no entry can have."""
-    names = [name for name in one if "id" in name.lower() or "index" in name.lower()] or list(one)
+    ids = [name for name in one if re.search("id|index", str(name).lower())]  # a row too long: None
+    names = ids or list(one)
     name = chance.choice(names or ["id"])
     other[name] = chance.choice([one.get(name), one.get(name), -1])
     return f"an entry given the {name} {str(other[name])[:40]!r}"

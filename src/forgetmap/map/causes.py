@@ -47,6 +47,9 @@ _BEGUN = re.compile(
 )
 """Where a call, JSON or a program begins."""
 _LEVEL = 0.05
+_TELLING = 3
+"""Letters from which an answer says which task it belongs to."""
+_LONG_ANSWER = 200
 
 
 class Lost(NamedTuple):
@@ -67,6 +70,12 @@ class Lost(NamedTuple):
     """What the model wrote; None where nothing was generated, or not kept."""
     runs_before: int = 1
     runs_after: int = 1
+    taught: frozenset[str] = frozenset()
+    """What the new task teaches to answer, by `taught_answers`; empty for its own items."""
+
+
+LOGGED = tuple(name for name in Lost._fields if name != "taught")
+"""What comes from the logs, row by row."""
 
 
 def cause_of(item: Lost) -> str | None:
@@ -174,6 +183,38 @@ def is_degenerate(item: Lost) -> bool:
         True
     """
     return item.response_after is not None and repeats_itself(item.response_after)
+
+
+def is_intruded(item: Lost) -> bool:
+    """An answer of the new task to a question of an old one.
+
+    Example:
+        >>> taught = taught_answers(["Oslo", "Lima"])
+        >>> is_intruded(Lost(target="11", response_after="Lima.\\nAnd so on.", taught=taught))
+        True
+        >>> is_intruded(Lost(target="Lima", response_after="Oslo", taught=taught))
+        False
+    """
+    if not item.taught or _folded(item.target or "") in item.taught:
+        return False
+    first, *_ = (item.response_after or "").strip().split("\n")
+    said = (item.answer_after or "", first, re.split(r"[.,;:!?(]", first)[0])
+    return any(_folded(text) in item.taught for text in said)
+
+
+def taught_answers(texts: Iterable[str]) -> frozenset[str]:
+    """Right answers of the new task that say where they come from: letters and numbers do not.
+
+    Example:
+        >>> sorted(taught_answers([" Oslo", "A", "42", "São Paulo."]))
+        ['oslo', 'são paulo']
+    """
+    folded = {_folded(text) for text in texts}
+    return frozenset(text for text in folded if sum(map(str.isalpha, text)) >= _TELLING)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text[:_LONG_ANSWER].split()).strip(" .!,;:\"'`*").casefold()
 
 
 def is_refused(item: Lost) -> bool:
@@ -355,6 +396,7 @@ RULES: dict[str, Callable[[Lost], bool]] = {
     "ran_on": is_ran_on,
     "wrapped": is_wrapped,
     "format": is_format,
+    "intruded": is_intruded,
     "refused": is_refused,
     "language": is_language,
     "timeout": is_timeout,

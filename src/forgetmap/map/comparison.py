@@ -72,6 +72,7 @@ class CompareOptions(TypedDict, total=False):
     compat: str | None
     new: Iterable[str]
     was_trained: WasTrained | None
+    taught: Iterable[str]
     deterministic: bool
     noise_before: str | Path | Samples | None
     noise_after: str | Path | Samples | None
@@ -99,6 +100,7 @@ def compare_logs(
     causes: bool = False,
     new: Iterable[str] = (),
     was_trained: WasTrained | None = None,
+    taught: Iterable[str] = (),
     deterministic: bool = False,
     noise_before: str | Path | Samples | None = None,
     noise_after: str | Path | Samples | None = None,
@@ -128,6 +130,7 @@ def compare_logs(
         causes: Say why items were lost, in every cell; reads the text of the logs.
         new: Tasks that the training was meant to teach; they are reported apart.
         was_trained: Says of a prompt whether the training data ask it; such items are new too.
+        taught: Right answers in the training data, to tell where they turn up elsewhere.
         deterministic: You vouch that a run has no noise: the same model answers the same again.
         noise_before: A second run of the model before, which measures its noise.
         noise_after: The same for the model after.
@@ -194,12 +197,12 @@ def compare_logs(
     if compat:
         table = published.post_forget(sides[0], sides[1], pairs.metrics)
         result = result.model_copy(update={"compat": table})
-    return with_causes(result, pairs) if causes else Comparison(result, pairs, None)
+    return with_causes(result, pairs, taught) if causes else Comparison(result, pairs, None)
 
 
-def with_causes(result: ForgettingMap, pairs: Pairs) -> Comparison:
+def with_causes(result: ForgettingMap, pairs: Pairs, taught: Iterable[str] = ()) -> Comparison:
     """Work out the cause of every loss, and count the causes in every cell of the map."""
-    causes = find_causes(pairs)
+    causes = find_causes(pairs, result.settings.new, taught)
     counted = count_causes(result, changed_items(pairs, causes), pairs.churn())
     return Comparison(counted, pairs, causes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import orjson
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import replacing
 from forgetmap.base.words import spreadsheet_safe
-from forgetmap.map.causes import Lost, cause_of
+from forgetmap.map.causes import LOGGED, Lost, cause_of, taught_answers
 from forgetmap.pairing.two_logs import Pairs
 
 COLUMNS = pa.schema(
@@ -36,16 +36,23 @@ COLUMNS = pa.schema(
 """One row per item that changed."""
 
 
-def find_causes(pairs: Pairs) -> pa.ChunkedArray:
+def find_causes(
+    pairs: Pairs, new: Collection[str] = (), taught: Iterable[str] = ()
+) -> pa.ChunkedArray:
     """The cause of every change in the order of `Pairs.flips`.
 
-    Null for a gain, and where the log holds no text to judge by.
+    Null for a gain, and where the log holds no text to judge by. `new` are the new tasks; `taught`
+    are right answers to them beside those that the logs hold.
     """
+    answers = taught_answers([*taught, *(pairs.targets(new) if new else ())])
     causes = []
     for batch in pairs.flips():
         lost = [name == "forgotten" for name in batch["transition"].to_pylist()]
-        rows = batch.select(Lost._fields).filter(pa.array(lost)).to_pylist()
-        names = (cause_of(Lost(**row)) for row in rows)
+        rows = batch.select(["task", *LOGGED]).filter(pa.array(lost)).to_pylist()
+        taught_to = (frozenset() if row.pop("task") in new else answers for row in rows)
+        names = (
+            cause_of(Lost(taught=known, **row)) for known, row in zip(taught_to, rows, strict=True)
+        )
         causes.append(pa.array([next(names) if was else None for was in lost], pa.string()))
     return pa.chunked_array(causes, pa.string())
 

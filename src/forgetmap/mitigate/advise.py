@@ -34,6 +34,8 @@ _FORM = (
 )
 """Causes that say how the model answered, not what it knows."""
 _MOST = 0.5
+_MANY, _FEW = 0.1, 5
+"""A cause is worth an advice of its own from this share of the losses and so many items on."""
 _PAIRED = 0.9
 _SMALL = 0.05
 """A sure loss up to this is small; what counts as small is a choice, not a result."""
@@ -454,6 +456,25 @@ def form(seen: Evidence) -> Advice | None:
 # --- how to train ---------------------------------------------------------------------------------
 
 
+def intruded(seen: Evidence) -> Advice | None:
+    """The new task answers old questions."""
+    causes = seen.old.causes or {}
+    lost, count = sum(causes.values()), causes.get("intruded", 0)
+    if not (seen.lost and seen.comparable) or count < max(_FEW, _MANY * lost):
+        return None
+    return Advice(
+        rule="intruded",
+        turn="train",
+        title="Teach the model when the new task is not asked",
+        why=f"{count:,} of {lost:,} lost items are answered with an answer of the new task",
+        what_to_do="mix old questions with their answers into the training data (forgetmap "
+        "replay), word the new task in several ways, and train fewer steps",
+        expected="old questions get answers of their own again; whether these are right, the next "
+        "map tells",
+        rests_on="the answer is one of those that the training taught, and not the right one",
+    )
+
+
 def replay(seen: Evidence) -> Advice | None:
     """The loss sits in a few groups."""
     if not seen.mend or not seen.concentrated:
@@ -687,6 +708,7 @@ def ship(seen: Evidence) -> Advice | None:
 RULES: tuple[Rule, ...] = (
     *(confounds, coverage, measure, more_items, noise, causes),
     form,
+    intruded,
     *(replay, merge, anchor, stage, behaviour, ability),
     *(one_task, hidden, near_ties, writing, ship),
 )

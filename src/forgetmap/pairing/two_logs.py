@@ -98,6 +98,10 @@ class Pairs:
         """
         return self.source.churn() if self.source is not None else None
 
+    def targets(self, tasks: Iterable[str]) -> list[str]:
+        """Right answers to some tasks, each once, so far as the logs hold them."""
+        return self.source.targets(tasks) if self.source is not None else []
+
 
 def pair(
     before: Samples,
@@ -551,6 +555,7 @@ class PairedLogs(Logs):
         return reworded
 
 
+_MOST_TARGETS = 100_000
 _NUMBER = "-?[0-9]+(?:[.][0-9]+)?"
 _ENDS_IN_NUMBER = f"(?:^|####)[ $]*{_NUMBER}[ %.]*$"
 """A target that is a number, or a worked solution that ends in one as those of GSM8K do."""
@@ -681,6 +686,15 @@ class LogPair(PairedLogs):
                 FROM s0_wrong b JOIN s1_wrong a USING (task, key) GROUP BY task"""
         )
         return dict(rows) or None
+
+    def targets(self, tasks: Iterable[str]) -> list[str]:
+        """Right answers to some tasks, each once; the first of very many."""
+        rows = self._query(
+            f"""SELECT DISTINCT target FROM s1_scores
+                WHERE task IN ({quoted("", *sorted(tasks))}) AND target IS NOT NULL
+                ORDER BY target LIMIT {_MOST_TARGETS}"""
+        )
+        return [target for (target,) in rows]
 
     def outcomes(self) -> pa.Table:
         """Every compared item, without text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -205,7 +206,13 @@ def note_mean(what: str, told: Any, found: float, warnings: list[str]) -> None:
         >>> warnings
         ['sums: acc: the harness says 0.5 on average, its answers give 0.4']
     """
-    if not isinstance(told, int | float) or isinstance(told, bool) or abs(told - found) <= 0.001:
+    if not isinstance(told, int | float) or isinstance(told, bool):
+        return
+    try:
+        told = float(told)
+    except OverflowError:  # a whole number beyond all floats
+        told = math.inf
+    if abs(told - found) <= 0.001:
         return
     warnings.append(f"{what}: the harness says {told:.4g} on average, its answers give {found:.4g}")
 

@@ -6,7 +6,7 @@ pairs of them, weighed by how few rows hold them (TF-IDF), against the forgotten
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -111,21 +111,16 @@ def read_pool(path: str | Path) -> Pool:
     return Pool(file_name(path), rows, unusable, warnings)
 
 
-def asks_the_same(path: str | Path) -> Callable[[str], bool]:
-    r"""Say of a prompt whether the training data of a file ask it, by the words of the question.
+def asks_the_same(rows: Iterable[Row]) -> Callable[[str], bool]:
+    r"""Say of a prompt whether some training data ask it, by the words of the question.
 
     Example:
-        >>> import tempfile
-        >>> file = Path(tempfile.mkdtemp()) / "train.jsonl"
-        >>> _ = file.write_text('{"prompt": "What is the capital of Chad?", '
-        ...                     '"completion": "N Djamena"}\n')
-        >>> known = asks_the_same(file)
+        >>> turns = Message("user", "What is the capital of Chad?"), Message("assistant", "?")
+        >>> known = asks_the_same([Row(1, Talk(turns, turns[0].text, "?"), ())])
         >>> known("Question: What is the capital of Chad?\nAnswer:"), known("Who am I?")
         (True, False)
     """
-    check = LeakCheck(
-        EvaluationItem("training", str(row.line), row.asked) for row in read_pool(path).rows
-    )
+    check = LeakCheck(EvaluationItem("training", str(row.line), row.asked) for row in rows)
     return lambda prompt: check.find(prompt) is not None
 
 
