@@ -17,6 +17,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -367,7 +368,12 @@ def table(found: list[Found], seed: int, seconds: float) -> str:
 def in_short(found: list[Found], seed: int, seconds: float) -> dict:
     """One line for the ledger of all runs."""
     counts = Counter(each.outcome for each in found)
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True
+    )
     return {
+        "day": time.strftime("%Y-%m-%d"),
+        "commit": commit.stdout.strip(),
         "seed": seed,
         "tried": len(found),
         **{outcome: counts[outcome] for outcome in ("read", "refused", "failed")},
@@ -406,6 +412,9 @@ def main() -> int:
         pool.close()
     seconds = time.monotonic() - start
     signal.signal(signal.SIGPROF, stop)
+    if asked.ledger:
+        with asked.ledger.open("a") as ledger:
+            ledger.write(json.dumps(in_short(found, asked.seed, seconds)) + "\n")
     for one in found:
         if one.outcome == "failed":
             kind = f"{one.log} {one.why.partition(':')[0]}"
@@ -416,9 +425,6 @@ def main() -> int:
     print(text)
     if asked.out:
         asked.out.write_text(text)
-    if asked.ledger:
-        with asked.ledger.open("a") as ledger:
-            ledger.write(json.dumps(in_short(found, asked.seed, seconds)) + "\n")
     if asked.json:
         faults = [f"{one.log}-{one.number}: {one.why}" for one in found if one.outcome == "failed"]
         tried = Counter(one.log for one in found)
