@@ -287,6 +287,35 @@ def test_an_answer_beside_what_the_model_said_is_the_right_one(work: Workplace) 
     assert any("'answer' is taken for the right answer" in text for text in result.warnings)
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_letters_without_a_score_are_compared_with_the_right_ones(
+    work: Workplace, kind: str
+) -> None:
+    """As in MMLU-Pro's own results: `pred` beside `answer`, and nothing says what was right."""
+    for name, said in (("b", ["A", "B", "C", None]), ("a", ["A", " d", None, "D"])):
+        rows = [
+            {"question_id": i, "question": f"{i}?", "answer": right, "pred": pred}
+            for i, (right, pred) in enumerate(zip("ABCD", said, strict=True))
+        ]
+        if kind == "jsonl":
+            (work / "b.jsonl").with_stem(name).write_bytes(as_lines(rows))
+        else:
+            cells = [",".join("" if v is None else str(v) for v in row.values()) for row in rows]
+            (work / f"{name}.csv").write_text("\n".join([",".join(rows[0]), *cells]) + "\n")
+    result = work.compared(f"b.{kind}", f"a.{kind}")
+    counts = result.total.counts
+    assert (counts.n00, counts.n01, counts.n10, counts.n11) == (0, 1, 2, 1)
+    assert any("'pred' is compared with 'answer'" in text for text in result.warnings)
+
+
+@pytest.mark.parametrize("said", ["The answer is (A)", "(A)"])
+def test_sentences_are_not_compared_by_guess(work: Workplace, said: str) -> None:
+    rows = [{"question": "1?", "answer": "A", "pred": said}]
+    (work / "b.jsonl").write_bytes(as_lines(rows))
+    with pytest.raises(InputError, match="no column says what was right"):
+        read(work / "b.jsonl")
+
+
 def test_an_answer_marked_as_gsm8k_marks_it_is_the_right_one(work: Workplace) -> None:
     gold = {"answer": ["1 + 1\n#### 2", "#### 3", "#### 4"]}
     result = sides_with(work, [gold, gold])

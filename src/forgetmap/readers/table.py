@@ -21,7 +21,7 @@ from forgetmap.base.database import connect
 from forgetmap.base.errors import InputError
 from forgetmap.base.values import file_name, number
 from forgetmap.readers.framework import REPEATS_PER_RUN, ReadOptions, stored_options
-from forgetmap.readers.table_columns import KNOWN, check_columns, match_columns
+from forgetmap.readers.table_columns import KNOWN, check_columns, match_columns, plain_answer
 from forgetmap.readers.table_files import PACKED, Frame, Table, kind_of, open_table
 from forgetmap.readers.table_repeats import Repeats, numbered
 from forgetmap.readers.table_values import BadValue, Column, options_of, sizes, with_options
@@ -95,9 +95,15 @@ class TableReader:
         self.columns, self.notes = matched.of, matched.notes
 
     def _wanted(self) -> list[str]:
-        """The columns to read; without text, those of the model's answers are not."""
-        unread = () if self.how.text else ("answer", "response")
-        return [column for need, column in self.columns.items() if need not in unread]
+        """The columns to read."""
+        return [column for need, column in self.columns.items() if need not in self._unread]
+
+    @property
+    def _unread(self) -> set[str]:
+        """Without text, the model's answers are not needed, unless they are to be scored."""
+        if self.how.text:
+            return set()
+        return {"response"} if "score" not in self.columns else {"answer", "response"}
 
     def _tell(self) -> None:
         guess = ", ".join(f"{need} from {column!r:.60}" for need, column in self.columns.items())
@@ -141,9 +147,10 @@ class TableReader:
 
     def _columns(self, frame: Frame) -> dict[str, Column]:
         """The columns that are needed and there."""
-        unread = () if self.how.text else ("answer", "response")
         read = {
-            need: frame.get(column) for need, column in self.columns.items() if need not in unread
+            need: frame.get(column)
+            for need, column in self.columns.items()
+            if need not in self._unread
         }
         return {need: column for need, column in read.items() if column is not None}
 
@@ -168,7 +175,7 @@ class TableReader:
             "item_ref": row if self.by_row else _or_else(column("id"), None),
             "repeat": self._numbered(columns.get("repeat"), size, place),
             "metric": _or_else(column("metric"), "score"),
-            "score": column("score").map(lambda value: number(value, "score"), pa.float64()),
+            **self._scores(column("score"), column("answer"), column("target")),
             "k": _options_shown(columns.get("k"), choices),
             "gold_probability": column("gold_probability").map(_probability, pa.float64()),
             "cluster": _or_else(column("cluster"), None),
@@ -182,6 +189,15 @@ class TableReader:
             made["prompt"] = _or_none(column("question").texts())
             made |= {name: column(name).texts() for name in ("target", "answer", "response")}
         return made
+
+    def _scores(self, score: Column, answer: Column, target: Column) -> dict[str, pa.Array]:
+        """The scores as told, or by comparing answers; no answer is a wrong one."""
+        if "score" in self.columns:
+            return {"score": score.map(lambda value: number(value, "score"), pa.float64())}
+        said, right = (column.map(plain_answer, pa.string()) for column in (answer, target))
+        equal = pc.fill_null(pc.equal(said, right), False).cast(pa.float64())
+        missing = pc.if_else(pc.is_null(said), "no_answer", None).cast(pa.string())
+        return {"score": pc.if_else(pc.is_valid(right), equal, None), "status": missing}
 
     def _model(self) -> str:
         """The file's name without its suffixes, for tables that do not name their model."""

@@ -68,6 +68,9 @@ class Columns:
         return ", ".join(f"{need} from {column!r:.60}" for need, column in self.of.items())
 
 
+_PLAIN = re.compile(r"[A-Z]|-?[0-9.]+(?:E[+-]?[0-9]+)?|TRUE|FALSE|YES|NO")
+
+
 def check_columns(columns: Mapping[str, str]) -> None:
     """Refuse a need that forgetmap does not have."""
     if unknown := sorted(set(columns) - set(NAMES)):
@@ -103,10 +106,42 @@ def match_columns(
         name = next((by_lower[name] for name in candidates if name in by_lower), None)
         if name is not None and name not in given.values():
             columns[need] = name
-    if "score" not in columns:
-        raise InputError(f"{where}: no column says what was right; {_ask(names, examples)}")
     notes = _sort_out_answer(columns, given, by_lower, examples)
+    if "score" not in columns:
+        if not _can_be_compared(columns, examples):
+            raise InputError(f"{where}: no column says what was right; {_ask(names, examples)}")
+        said, right = columns["answer"], columns["target"]
+        notes.append(
+            f"no column says what was right: {said!r:.60} is compared with {right!r:.60}; "
+            "--column score=NAME names one"
+        )
     return Columns(columns, notes)
+
+
+def plain_answer(value: Any) -> str | None:
+    """A letter, number or word for yes and no, such that equal ones are equal; None for no answer.
+
+    Example:
+        >>> [plain_answer(value) for value in ("b ", 2.0, "2", None)]
+        ['B', '2', '2', None]
+    """
+    text = "" if value is None else str(value).strip().upper()
+    try:
+        return f"{float(text):.12g}"
+    except ValueError:
+        return text or None
+
+
+def _can_be_compared(columns: Mapping[str, str], examples: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the model's answers are letters or numbers, as the right ones are, and some agree."""
+    if not {"answer", "target"} <= columns.keys():
+        return False
+    said, right = (
+        [plain_answer(lookup(row, columns[need])) for row in examples]
+        for need in ("answer", "target")
+    )
+    plain = all(text is None or _PLAIN.fullmatch(text) for text in (*said, *right))
+    return plain and any(one == other and one for one, other in zip(said, right, strict=True))
 
 
 def _check_there(
