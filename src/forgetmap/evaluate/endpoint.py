@@ -11,11 +11,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from forgetmap.base.completions import Completion, read_completion, read_echo
+from forgetmap.base.completions import Completion, Echo, read_completion, read_echo
 from forgetmap.base.errors import InputError
 from forgetmap.base.http import (
     GaveUp,
@@ -31,6 +31,8 @@ from forgetmap.evaluate.prompts import Request
 
 if TYPE_CHECKING:
     import httpx
+
+T = TypeVar("T")
 
 KEY_VARIABLE = "FORGETMAP_ENDPOINT_KEY"
 ATTEMPTS = 6
@@ -140,11 +142,14 @@ class EndpointModel:
     async def _score(self, client: httpx.AsyncClient, request: Request) -> Reply:
         """Have the server echo the prompt with each option, and take the option's part."""
         context = str(request.prompt)
-        scored = []
-        for option in request.options:
+
+        async def score(option: str) -> Echo:
             asked = {"model": self.name, "prompt": context + option, "max_tokens": 0}
             asked |= {"echo": True, "logprobs": 1, "temperature": 0.0}
-            scored.append(read_echo(await self._ask(client, asked), context, option))
+            return read_echo(await self._ask(client, asked), context, option)
+
+        # Together, so that a server reads what they share once; the client bounds connections.
+        scored = await _all_or_none([score(option) for option in request.options])
         return Reply(
             likelihoods=tuple(one.likelihood for one in scored),
             tokens=sum(one.tokens for one in scored),
@@ -162,6 +167,16 @@ class EndpointModel:
             return read_completion(response.body, chat=chat, scored="echo" in asked)
 
         return await Patience(ATTEMPTS, TIMEOUT, FIRST_PAUSE).keep_trying(attempt)
+
+
+async def _all_or_none(parts: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of all; the first failure ends the rest."""
+    tasks = [asyncio.create_task(part) for part in parts]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def _check(response: Response) -> None:
