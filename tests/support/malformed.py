@@ -18,6 +18,7 @@ import random
 import re
 import sys
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -228,7 +229,7 @@ RAW_VALUES = {
 }
 COPYING_VALUES = {"itself three times", "an entry copied"}
 """Damages that repeat an answer."""
-_NOT_ITS_FORM = (AttributeError, TypeError, ValueError, csv.Error, zipfile.BadZipFile)
+_NOT_ITS_FORM = (AttributeError, TypeError, ValueError, csv.Error, zipfile.BadZipFile, zlib.error)
 
 
 def _damage_values(files: Files, chance: random.Random) -> Damage:
