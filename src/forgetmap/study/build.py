@@ -320,7 +320,7 @@ def _unlike(pairs: list[StudiedPair]) -> list[str]:
         least = min(partial, key=_share)
         told.append(
             f"{len(partial)} pairs are partial: {clean(least.name, 60)} compares "
-            f"{least.coverage.matched:,} of {_most_items(least):,} items; the JSON has the others"
+            f"{_matched(least):,} of {_most_items(least):,} items; the JSON has the others"
         )
     if changed := [pair for pair in pairs if pair.confounds]:
         settings = some({name for pair in changed for name in pair.confounds})
@@ -337,8 +337,13 @@ def _unlike(pairs: list[StudiedPair]) -> list[str]:
 
 
 def _most_items(pair: StudiedPair) -> int:
-    return max(pair.coverage.items_before, pair.coverage.items_after, 1)
+    found = pair.coverage
+    return max(found.items_before, found.items_after, 1) if found else 1
+
+
+def _matched(pair: StudiedPair) -> int:
+    return pair.coverage.matched if pair.coverage else 1
 
 
 def _share(pair: StudiedPair) -> float:
-    return pair.coverage.matched / _most_items(pair)
+    return _matched(pair) / _most_items(pair)

@@ -43,13 +43,16 @@ def _judged(cells: list[StudyCell], adjust: Adjust) -> list[StudyCell]:
     lost, held, changed = (
         adjust(numbers)
         for numbers in (
-            [_or_one(cell.verdict.p_lost) for cell in cells],
-            [_or_one(cell.verdict.p_held) for cell in cells],
-            [cell.p_value for cell in cells],
+            [_or_one(cell.verdict.p_lost if cell.verdict else None) for cell in cells],
+            [_or_one(cell.verdict.p_held if cell.verdict else None) for cell in cells],
+            [_or_one(cell.p_value) for cell in cells],
         )
     )
     judged = []
     for place, cell in enumerate(cells):
+        if cell.verdict is None:
+            judged.append(cell)
+            continue
         forgetting: Forgetting = "undecided"
         if lost[place] < ALPHA / 2:
             forgetting = "lost"

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from forgetmap.base.words import spreadsheet_safe
-from forgetmap.study.result import StudiedPair, StudyCell, StudyResult
+from forgetmap.study.result import Share, StudiedPair, StudyCell, StudyResult
 from forgetmap.views.tables.maps import latex_escape, latex_range
+from forgetmap.views.words import points
 
 _ENDS = ("low_end", "high_end", "low", "high", "basis")
 _NUMBERS = (
@@ -70,7 +71,8 @@ def _numbers(cell: StudyCell) -> list[Any]:
     return [
         *(cell.n, cell.accuracy_before, cell.accuracy_after, change.value, change.low, change.high),
         *(getattr(share, end) for share in (cell.lost, cell.gained) for end in _ENDS),
-        *(cell.p_value, cell.verdict.forgetting, cell.verdict.net),
+        cell.p_value,
+        *((cell.verdict.forgetting, cell.verdict.net) if cell.verdict else (None, None)),
     ]
 
 
@@ -91,9 +93,17 @@ def to_latex(result: StudyResult) -> str:
         cells = (
             latex_escape(row.name),
             rank,
-            latex_range(cell.lost),
-            latex_range(cell.gained),
+            _latex_share(cell.lost),
+            _latex_share(cell.gained),
             net,
         )
         lines.append(" & ".join(cells) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _latex_share(share: Share) -> str:
+    """With its interval, or the deviation that was published in its place."""
+    if share.range:
+        return latex_range(share.range)
+    spread = f" $\\pm$ {points(share.deviation)}" if share.deviation is not None else ""
+    return points(share.value) + spread

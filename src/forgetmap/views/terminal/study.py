@@ -10,7 +10,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.words import clean, nearest, percent
 from forgetmap.stats.estimate import Estimate
 from forgetmap.study.answers import show
-from forgetmap.study.result import Claim, Standing, StudiedPair, StudyResult
+from forgetmap.study.result import Claim, Share, Standing, StudiedPair, StudyResult
 from forgetmap.views.terminal.console import (
     Row,
     make_table,
@@ -82,7 +82,7 @@ def _print_leaderboard(result: StudyResult, out: Console, sort: str, width: int)
     hidden = [
         pair
         for pair in result.pairs
-        if pair.old.verdict.forgetting == "lost" and pair.old.change.value >= 0
+        if pair.old.verdict and pair.old.verdict.forgetting == "lost" and pair.old.change.value >= 0
     ]
     if hidden:
         say(out, f"In {len(hidden)} pairs the average rose, and yet skills were surely lost.")
@@ -102,12 +102,20 @@ def _leaderboard_row(pair: StudiedPair, row: Standing) -> Row:
     return (
         f"{clean(pair.name, 60)}{'*' if row.pareto else ''}",
         rank,
-        short_interval(cell.lost.estimate) if cell.lost.exact else short_range(cell.lost),
+        _share_words(cell.lost),
         points(cell.gained.value),
         f"{100 * cell.change.value:+.1f}",
         points(row.hidden),
-        verdict_text(cell.verdict.forgetting, cell.verdict.net),
+        verdict_text(cell.verdict.forgetting, cell.verdict.net) if cell.verdict else "-",
     )
+
+
+def _share_words(share: Share) -> str:
+    """With its interval; without one, the deviation that was published in its place."""
+    if share.range is None:
+        spread = f" ±{points(share.deviation)}" if share.deviation is not None else ""
+        return points(share.value) + spread
+    return short_interval(share.estimate) if share.exact else short_range(share.range)
 
 
 def _print_claims(result: StudyResult, out: Console) -> None:
