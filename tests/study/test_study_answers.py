@@ -12,6 +12,7 @@ from forgetmap.stats.tests import holm
 from forgetmap.study import answers
 from forgetmap.study.build import run_study
 from forgetmap.study.items import ItemTable, differences
+from forgetmap.study.units import Unit
 from study_logs import lose, write_log, write_made_study
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def no_effect(rng: np.random.Generator) -> list[Any]:
                 losses = rng.normal(0.1, 0.02, 3).tolist()
                 attributes = {"family": family, "size": size, "method": method}
                 mean = float(np.mean(losses))
-                units.append(answers._Unit(attributes, [0, 1, 2], mean, 0.1, losses))
+                units.append(Unit(attributes, [0, 1, 2], mean, 0.1, losses))
     return units
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from forgetmap.samples.table import Meta, Samples, complete
+from forgetmap.study.result import Number, Share, StudiedPair, StudyCell
 
 
 def write_log(path: Path, right: np.ndarray, tasks: int = 2, model: str | None = None) -> Path:
@@ -49,3 +50,45 @@ def write_made_study(
         lines.append(f"- {{name: {name}, before: base.parquet, after: {name}.parquet}}")
     (folder / "study.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder / "study.yaml"
+
+
+def made_pair(
+    name: str,
+    attributes: dict[str, float | str],
+    lost: float,
+    gained: float = 0.0,
+    learned: float | None = None,
+    cells: dict[str, tuple[float, float]] | None = None,
+) -> StudiedPair:
+    """A pair without logs: what it lost, gained and learned; `cells` by task and as categories."""
+    parts = {part: made_cell(*both) for part, both in (cells or {}).items()}
+    return StudiedPair(
+        name=name,
+        attributes=attributes,
+        before="before",
+        after=name,
+        before_log="before",
+        after_log=name,
+        old=made_cell(lost, gained),
+        new=None if learned is None else made_cell(0.0, learned),
+        categories=parts,
+        tasks=parts,
+        coverage=None,
+        metric={},
+        confounds=[],
+        warnings=[],
+    )
+
+
+def made_cell(lost: float, gained: float) -> StudyCell:
+    """A cell without items."""
+    return StudyCell(
+        n=100,
+        accuracy_before=None,
+        accuracy_after=None,
+        change=Number(value=gained - lost),
+        lost=Share(low_end=lost, high_end=lost, basis="published"),
+        gained=Share(low_end=gained, high_end=gained, basis="published"),
+        p_value=None,
+        verdict=None,
+    )

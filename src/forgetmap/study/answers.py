@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from forgetmap.map.cells import ALPHA
 from forgetmap.stats.estimate import Estimate
 from forgetmap.stats.slopes import difference, fit_slope, mean_over, one_sample
 from forgetmap.stats.tests import holm
-from forgetmap.study.file import SCALES, SEED, Attribute
+from forgetmap.study.file import Attribute
 from forgetmap.study.items import (
     ItemTable,
     PairItems,
@@ -36,37 +35,39 @@ from forgetmap.study.result import (
     Standing,
     StudiedPair,
 )
+from forgetmap.study.trade_off import on_front, trade_off
+from forgetmap.study.units import (
+    DOSES,
+    FAMILY,
+    PAIRS,
+    Unit,
+    by_value,
+    find_units,
+    is_positive,
+    others,
+    show,
+)
 
-SLOPES = (*SCALES, "learning_rate")
-"""Attributes whose doubling a slope is about."""
-FAMILY = "family"
-_MOST_LEVELS = 12
 _FEWEST_UNITS = 4
 _FEWEST_VALUES = 3
-_PAIRS = "pairs, replicates as one"
 _MATCHED = "pairs matched in all else"
 _TRAININGS = "trainings, on these items"
-
-
-class _Unit(NamedTuple):
-    """Pairs that differ in their seed alone, as one."""
-
-    attributes: dict[str, Attribute]
-    members: list[int]
-    lost: float
-    gained: float
-    losses: list[float]
-    """Of every member."""
-
-
 _Draft = tuple[str, Estimate, float, str]
 """A claim before it is corrected: words, estimate, p-value, unit."""
 
 
-def answer(pairs: Sequence[StudiedPair], items: Sequence[PairItems]) -> Answers:
-    """All answers of a study."""
-    table = lay_out(items) if len(pairs) > 1 else None
-    units = list(_units(pairs))
+def answer(
+    pairs: Sequence[StudiedPair], items: Sequence[PairItems] | None, curve: str | None = None
+) -> Answers:
+    """All answers of a study.
+
+    Args:
+        pairs: What was compared.
+        items: Where the items of each pair are stored; None where there are none.
+        curve: The attribute that tells the curves of the trade-off apart; by default `method`.
+    """
+    table = lay_out(items) if items and len(pairs) > 1 else None
+    units = find_units(pairs)
     slopes = list(_slopes(units))
     return Answers(
         leaderboard=_leaderboard(pairs, table),
@@ -75,26 +76,9 @@ def answer(pairs: Sequence[StudiedPair], items: Sequence[PairItems]) -> Answers:
         levels=list(_levels(units)),
         slopes=slopes,
         claims=_claims(slopes, units),
-        items=describe(table, _kinds(pairs, units, items)) if table else None,
+        items=describe(table, _kinds(units, items)) if items and table else None,
+        trade_off=trade_off(pairs, units, curve),
     )
-
-
-def _units(pairs: Sequence[StudiedPair]) -> Iterator[_Unit]:
-    """Replicates together. Only pairs that have a seed are replicates of each other."""
-    groups: dict[object, list[int]] = {}
-    for number, pair in enumerate(pairs):
-        rest = {name: value for name, value in pair.attributes.items() if name != SEED}
-        alone = None if SEED in pair.attributes else number
-        groups.setdefault((alone, tuple(sorted(rest.items()))), []).append(number)
-    for members in groups.values():
-        first = pairs[members[0]].attributes
-        yield _Unit(
-            {name: value for name, value in first.items() if name != SEED},
-            members,
-            float(np.mean([pairs[number].old.lost.value for number in members])),
-            float(np.mean([pairs[number].old.gained.value for number in members])),
-            [pairs[number].old.lost.value for number in members],
-        )
 
 
 # --- the leaderboard -----------------------------------------------------------------------------
@@ -105,11 +89,9 @@ def _leaderboard(pairs: Sequence[StudiedPair], table: ItemTable | None) -> list[
     lost = np.array([pair.old.lost.value for pair in pairs])
     order = np.argsort(lost, kind="stable")
     less = _surely_less(table, len(pairs))
-    learned = _learned(pairs)
+    best = on_front(pairs)
     rows = []
     for rank, place in enumerate(order.tolist(), 1):
-        beats = (lost <= lost[place]) & (learned >= learned[place])
-        strictly = beats & ((lost < lost[place]) | (learned > learned[place]))
         cell = pairs[place].old
         rows.append(
             Standing(
@@ -117,7 +99,7 @@ def _leaderboard(pairs: Sequence[StudiedPair], table: ItemTable | None) -> list[
                 rank=rank,
                 best=min(rank, 1 + int(less[:, place].sum())),
                 worst=max(rank, len(pairs) - int(less[place].sum())),
-                pareto=not strictly.any(),
+                pareto=bool(best[place]),
                 hidden=min(cell.lost.value, cell.gained.value),
             )
         )
@@ -137,13 +119,6 @@ def _surely_less(table: ItemTable | None, count: int) -> NDArray[np.bool_]:
     return less
 
 
-def _learned(pairs: Sequence[StudiedPair]) -> NDArray[np.float64]:
-    """How much was learned: of the new tasks where all pairs have some, else what was gained."""
-    if all(pair.new for pair in pairs):
-        return np.array([pair.new.change.value for pair in pairs if pair.new])
-    return np.array([pair.old.gained.value for pair in pairs])
-
-
 def _compared_by(pairs: Sequence[StudiedPair], table: ItemTable | None) -> str:
     if len(pairs) < 2:
         return "one pair has no rank"
@@ -156,7 +131,7 @@ def _compared_by(pairs: Sequence[StudiedPair], table: ItemTable | None) -> str:
 # --- replicates and levels -----------------------------------------------------------------------
 
 
-def _replicates(unit: _Unit, pairs: Sequence[StudiedPair], table: ItemTable | None) -> Replicates:
+def _replicates(unit: Unit, pairs: Sequence[StudiedPair], table: ItemTable | None) -> Replicates:
     members = [pairs[number] for number in unit.members]
     lost = [pair.old.lost.value for pair in members]
     gained = [pair.old.gained.value for pair in members]
@@ -179,22 +154,8 @@ def _share(estimate: Estimate | None) -> Estimate:
     return Estimate(value=estimate.value, low=max(0.0, estimate.low), high=min(1.0, estimate.high))
 
 
-def _by_value(units: Sequence[_Unit]) -> Iterator[tuple[str, dict[Attribute, list[_Unit]]]]:
-    """The attributes that differ between units and repeat among them, with the units by value."""
-    names = dict.fromkeys(name for unit in units for name in unit.attributes)
-    for name in names:
-        groups: dict[Attribute, list[_Unit]] = {}
-        for unit in units:
-            if name in unit.attributes:
-                groups.setdefault(unit.attributes[name], []).append(unit)
-        repeated = any(len(members) > 1 for members in groups.values())
-        if 1 < len(groups) <= _MOST_LEVELS and repeated:
-            ordered = sorted(groups, key=lambda value: (isinstance(value, str), value))
-            yield name, {value: groups[value] for value in ordered}
-
-
-def _levels(units: Sequence[_Unit]) -> Iterator[Level]:
-    for name, groups in _by_value(units):
+def _levels(units: Sequence[Unit]) -> Iterator[Level]:
+    for name, groups in by_value(units):
         for value, members in groups.items():
             interval = mean_over([unit.lost for unit in members]).interval
             yield Level(
@@ -211,10 +172,10 @@ def _levels(units: Sequence[_Unit]) -> Iterator[Level]:
 # --- slopes and claims ---------------------------------------------------------------------------
 
 
-def _slopes(units: Sequence[_Unit]) -> Iterator[Slope]:
-    for name in SLOPES:
-        found = [unit for unit in units if _is_positive(unit.attributes.get(name))]
-        families: dict[Attribute, list[_Unit]] = {}
+def _slopes(units: Sequence[Unit]) -> Iterator[Slope]:
+    for name in DOSES:
+        found = [unit for unit in units if is_positive(unit.attributes.get(name))]
+        families: dict[Attribute, list[Unit]] = {}
         for unit in found:
             if FAMILY in unit.attributes:
                 families.setdefault(unit.attributes[FAMILY], []).append(unit)
@@ -231,18 +192,14 @@ def _slopes(units: Sequence[_Unit]) -> Iterator[Slope]:
                 yield from _slope(name, show(family), members, None)
 
 
-def _is_positive(value: Attribute | None) -> bool:
-    return isinstance(value, float) and value > 0
-
-
-def _varies(units: Sequence[_Unit], name: str) -> bool:
+def _varies(units: Sequence[Unit], name: str) -> bool:
     return len({unit.attributes[name] for unit in units}) > 1
 
 
 def _slope(
     name: str,
     within: str | None,
-    units: Sequence[_Unit],
+    units: Sequence[Unit],
     families: list[Attribute] | None,
     fixed: bool = False,
 ) -> Iterator[Slope]:
@@ -263,11 +220,11 @@ def _slope(
         units=len(units),
         per_doubling=fit.slope,
         p_value=fit.p_value,
-        unit="families" if families is not None else _PAIRS,
+        unit="families" if families is not None else PAIRS,
     )
 
 
-def _claims(slopes: Sequence[Slope], units: Sequence[_Unit]) -> list[Claim]:
+def _claims(slopes: Sequence[Slope], units: Sequence[Unit]) -> list[Claim]:
     """All that the study could show, with one correction over all of it."""
     drafts: list[_Draft] = [
         (_slope_words(slope), slope.per_doubling, slope.p_value, slope.unit) for slope in slopes
@@ -290,12 +247,12 @@ def _claims(slopes: Sequence[Slope], units: Sequence[_Unit]) -> list[Claim]:
     return sorted(claims, key=lambda claim: claim.p_value)
 
 
-def _level_differences(units: Sequence[_Unit], sloped: set[str]) -> Iterator[_Draft]:
+def _level_differences(units: Sequence[Unit], sloped: set[str]) -> Iterator[_Draft]:
     """Every two values of an attribute, between units that are alike in all else where there are.
 
     Values of a number that has a slope are left to the slope.
     """
-    for name, groups in _by_value(units):
+    for name, groups in by_value(units):
         if name in sloped:
             continue
         for (one, mine), (other, theirs) in combinations(groups.items(), 2):
@@ -303,18 +260,18 @@ def _level_differences(units: Sequence[_Unit], sloped: set[str]) -> Iterator[_Dr
                 theirs_too.lost - unit.lost
                 for unit in mine
                 for theirs_too in theirs
-                if _others(unit, name) == _others(theirs_too, name)
+                if others(unit, name) == others(theirs_too, name)
             ]
             apart = one_sample(matched)
             unit = _MATCHED
             if apart is None:
                 apart = difference([unit.lost for unit in mine], [unit.lost for unit in theirs])
-                unit = _PAIRS
+                unit = PAIRS
             if apart is not None:
                 yield _difference_words(name, one, other, apart[0]), *apart, unit
 
 
-def _seed_differences(units: Sequence[_Unit], sloped: set[str]) -> Iterator[_Draft]:
+def _seed_differences(units: Sequence[Unit], sloped: set[str]) -> Iterator[_Draft]:
     """Every two kinds of training with several seeds each that differ in one attribute alone."""
     for one, other in combinations([unit for unit in units if len(unit.members) > 1], 2):
         names = one.attributes.keys() | other.attributes.keys()
@@ -325,13 +282,9 @@ def _seed_differences(units: Sequence[_Unit], sloped: set[str]) -> Iterator[_Dra
         if apart is not None:
             (name,) = differ
             values = one.attributes[name], other.attributes[name]
-            where = ", ".join(show(value) for _, value in sorted(_others(one, name).items()))
+            where = ", ".join(show(value) for _, value in sorted(others(one, name).items()))
             text = _difference_words(name, *values, apart[0]) + (f" ({where})" if where else "")
             yield text, *apart, _TRAININGS
-
-
-def _others(unit: _Unit, name: str) -> dict[str, Attribute]:
-    return {key: value for key, value in unit.attributes.items() if key != name}
 
 
 def _difference_words(name: str, one: Attribute, other: Attribute, found: Estimate) -> str:
@@ -346,30 +299,13 @@ def _slope_words(slope: Slope) -> str:
     return f"lost {falls} by {amount} each time {slope.attribute} doubles{where}"
 
 
-def show(value: Attribute) -> str:
-    """An attribute as people write it.
-
-    Example:
-        >>> show(7e9), show(0.5), show("SFT"), show(1e-5)
-        ('7B', '0.5', 'SFT', '1e-05')
-    """
-    if isinstance(value, str):
-        return clean(value, 40)
-    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
-        if abs(value) >= size:
-            return f"{value / size:.4g}{letter}"
-    return f"{value:.6g}"
-
-
-def _kinds(
-    pairs: Sequence[StudiedPair], units: Sequence[_Unit], items: Sequence[PairItems]
-) -> NDArray[np.object_]:
+def _kinds(units: Sequence[Unit], items: Sequence[PairItems]) -> NDArray[np.object_]:
     """How every two pairs are related: replicates, from the same log before, or neither."""
-    unit = np.zeros(len(pairs), int)
+    unit = np.zeros(len(items), int)
     for number, found in enumerate(units):
         unit[found.members] = number
     before = np.array([pair.before for pair in items], object)
-    kinds = np.full((len(pairs), len(pairs)), "other log before", object)
+    kinds = np.full((len(items), len(items)), "other log before", object)
     kinds[before[:, None] == before[None, :]] = "same log before"
     kinds[unit[:, None] == unit[None, :]] = "other seeds"
     return kinds

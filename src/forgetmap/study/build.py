@@ -137,7 +137,7 @@ def run_study(
     return StudyResult(
         pairs=pairs,
         failures=failures,
-        answers=answer(pairs, items),
+        answers=answer(pairs, items, study.curve),
         settings=StudySettings(
             task_map=how.categories.name if how.categories else None,
             threshold=threshold,

@@ -65,6 +65,8 @@ class Study(NamedTuple):
     deterministic: bool
     notes: list[str]
     """What the file names and the disk lacks."""
+    curve: str | None = None
+    """The attribute that tells the curves of the trade-off apart."""
 
     @classmethod
     def load(cls, path: str | Path) -> Study:
@@ -87,7 +89,16 @@ class Study(NamedTuple):
         task_map = settings.task_map
         if task_map is not None and (path.parent / task_map).is_file():
             task_map = str(path.parent / task_map)
-        return cls(path, _named(drafts, settings.new), task_map, settings.deterministic, notes)
+        pairs = _named(drafts, settings.new)
+        _check_curve(path, settings.curve, pairs)
+        return cls(path, pairs, task_map, settings.deterministic, notes, settings.curve)
+
+
+def _check_curve(path: Path, curve: str | None, pairs: list[StudyPair]) -> None:
+    names = {name for pair in pairs for name in pair.attributes}
+    if curve is not None and curve not in names:
+        told = nearest(curve, sorted(names))
+        raise InputError(f"{path}: curve: no pair has the attribute {clean(curve, 60)!r}{told}")
 
 
 def _as_tuple(value: Any) -> Any:
@@ -102,6 +113,7 @@ class _File(Strict):
     task_map: str | None = None
     new: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
     deterministic: bool = False
+    curve: str | None = None
 
 
 class _Entry(NamedTuple):

@@ -20,6 +20,8 @@ from forgetmap.study.file import Attribute
 STUDY_SCHEMA_VERSION = 1
 OverlapKind = Literal["other seeds", "same log before", "other log before"]
 Outcome = Literal["lost", "gained"]
+LearnedBy = Literal["new tasks", "gained"]
+"""What learned means: the change on the new tasks, or the gain on the old ones."""
 
 
 class Number(Frozen):
@@ -314,6 +316,8 @@ class Curve(Frozen):
 
     value: Attribute
     """Of the attribute that the curves are told apart by."""
+    start: str
+    """The model that all its trainings start from."""
     points: list[CurvePoint]
     """Ordered by what they learned; replicates are one point."""
     fitted: list[tuple[float, float]]
@@ -337,6 +341,8 @@ class EqualLearning(Frozen):
     """What the methods lost that learned as much."""
 
     learned: float
+    start: str
+    """The model that all trainings start from."""
     methods: list[AtLearning]
     """The least loss first; those that did not reach the level last."""
 
@@ -346,8 +352,7 @@ class TradeOff(Frozen):
 
     attribute: str | None
     """What tells the curves apart: `method`, or what the study names as `curve`."""
-    learned_by: Literal["new tasks", "gained"]
-    """What learned means: the change on the new tasks, or the gain on the old ones."""
+    learned_by: LearnedBy
     front: list[str]
     """Pairs that no other beats in both, by what they learned."""
     curves: list[Curve]

@@ -9,8 +9,8 @@ from rich.console import Console
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import clean, nearest, percent
 from forgetmap.stats.estimate import Estimate
-from forgetmap.study.answers import show
-from forgetmap.study.result import Claim, Share, Standing, StudiedPair, StudyResult
+from forgetmap.study.result import AtLearning, Claim, Share, Standing, StudiedPair, StudyResult
+from forgetmap.study.units import show
 from forgetmap.views.terminal.console import (
     Row,
     make_table,
@@ -46,6 +46,7 @@ def print_study(result: StudyResult, out: Console, sort: str = "lost") -> None:
     out.print()
     _print_leaderboard(result, out, sort, width)
     _print_claims(result, out)
+    _print_trade_off(result, out, width)
     _print_replicates(result, out, width)
     _print_levels(result, out, width)
     _print_items(result, out, width)
@@ -147,6 +148,45 @@ def _claim_words(claim: Claim) -> tuple[str, str]:
     mark = "yes" if claim.claimed else "can't tell"
     text = f"{mark}: {claim.text} ({low} to {high}; p {p_value(claim.p_adjusted)}; {claim.unit})"
     return text, "" if claim.claimed else "dim"
+
+
+def _print_trade_off(result: StudyResult, out: Console, width: int) -> None:
+    found = result.answers.trade_off
+    if found is None or len(found.curves) < 2:
+        return
+    several = len({level.start for level in found.equal}) > 1
+    say(out, f"lost at equal learning, by {clean(found.attribute, 40)}", "bold")
+    rows = [
+        (
+            show(row.value),
+            percent(level.learned),
+            _at_learning(row),
+            row.why or "",
+            *([clean(level.start, 24)] if several else []),
+        )
+        for level in found.equal
+        for row in level.methods
+    ]
+    if rows:
+        names = (clean(found.attribute, 20), "learned", "lost %", "", *["from"] * several)
+        say_table(out, make_table(names, rows, left=("", "from"), width=width, gap=1))
+    meaning = "the rise on the new tasks" if found.learned_by == "new tasks" else "what was gained"
+    if found.note:
+        say(out, f"Nothing: {found.note}.")
+    else:
+        say(
+            out,
+            f"learned: {meaning}. Losses are interpolated between two trainings of a kind, never "
+            f"beyond them. Intervals over: {found.unit}.",
+            "dim",
+        )
+    out.print()
+
+
+def _at_learning(row: AtLearning) -> str:
+    if row.lost is None:
+        return "-"
+    return short_interval(row.interval) if row.interval else points(row.lost)
 
 
 def _print_replicates(result: StudyResult, out: Console, width: int) -> None:

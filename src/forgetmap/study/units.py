@@ -1,0 +1,107 @@
+"""What counts as one in a study: pairs that differ in their seed alone are one kind of training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forgetmap.base.words import clean
+from forgetmap.study.file import SCALES, SEED, Attribute
+from forgetmap.study.result import LearnedBy, StudiedPair
+
+DOSES = (*SCALES, "learning_rate")
+"""Attributes whose doubling a slope is about."""
+FAMILY = "family"
+PAIRS = "pairs, replicates as one"
+"""What most intervals of a study take as independent."""
+_MOST_LEVELS = 12
+
+
+class Unit(NamedTuple):
+    """Pairs that differ in their seed alone, as one."""
+
+    attributes: dict[str, Attribute]
+    members: list[int]
+    lost: float
+    gained: float
+    losses: list[float]
+    """Of every member."""
+
+
+def find_units(pairs: Sequence[StudiedPair]) -> list[Unit]:
+    """Replicates together. Only pairs that have a seed are replicates of each other."""
+    groups: dict[object, list[int]] = {}
+    for number, pair in enumerate(pairs):
+        rest = {name: value for name, value in pair.attributes.items() if name != SEED}
+        alone = None if SEED in pair.attributes else number
+        groups.setdefault((alone, tuple(sorted(rest.items()))), []).append(number)
+    return [_unit(pairs, members) for members in groups.values()]
+
+
+def _unit(pairs: Sequence[StudiedPair], members: list[int]) -> Unit:
+    attributes = pairs[members[0]].attributes
+    return Unit(
+        {name: value for name, value in attributes.items() if name != SEED},
+        members,
+        float(np.mean([pairs[number].old.lost.value for number in members])),
+        float(np.mean([pairs[number].old.gained.value for number in members])),
+        [pairs[number].old.lost.value for number in members],
+    )
+
+
+def by_value(units: Sequence[Unit]) -> Iterator[tuple[str, dict[Attribute, list[Unit]]]]:
+    """The attributes that differ between units and repeat among them, with the units by value."""
+    names = dict.fromkeys(name for unit in units for name in unit.attributes)
+    for name in names:
+        groups: dict[Attribute, list[Unit]] = {}
+        for unit in units:
+            if name in unit.attributes:
+                groups.setdefault(unit.attributes[name], []).append(unit)
+        repeated = any(len(members) > 1 for members in groups.values())
+        if 1 < len(groups) <= _MOST_LEVELS and repeated:
+            yield name, {value: groups[value] for value in in_order(groups)}
+
+
+def in_order(values: Iterable[Attribute]) -> list[Attribute]:
+    """Values of an attribute in an order for people: numbers first."""
+    return sorted(values, key=lambda value: (isinstance(value, str), value))
+
+
+def is_positive(value: Attribute | None) -> bool:
+    """Whether an attribute has a logarithm."""
+    return isinstance(value, float) and value > 0
+
+
+def others(unit: Unit, name: str) -> dict[str, Attribute]:
+    """All attributes of a unit but one."""
+    return {key: value for key, value in unit.attributes.items() if key != name}
+
+
+def learned(pairs: Sequence[StudiedPair]) -> NDArray[np.float64]:
+    """How much every pair learned: of its new tasks where all have some, else what it gained."""
+    if learned_by(pairs) == "new tasks":
+        return np.array([pair.new.change.value for pair in pairs if pair.new])
+    return np.array([pair.old.gained.value for pair in pairs])
+
+
+def learned_by(pairs: Sequence[StudiedPair]) -> LearnedBy:
+    """What learned means in a study."""
+    return "new tasks" if all(pair.new for pair in pairs) else "gained"
+
+
+def show(value: Attribute) -> str:
+    """An attribute as people write it.
+
+    Example:
+        >>> show(7e9), show(0.5), show("SFT"), show(1e-5)
+        ('7B', '0.5', 'SFT', '1e-05')
+    """
+    if isinstance(value, str):
+        return clean(value, 40)
+    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
+        if abs(value) >= size:
+            return f"{value / size:.4g}{letter}"
+    return f"{value:.6g}"
