@@ -46,14 +46,18 @@ def fit_slope(
     across, up = np.asarray(x, float), np.asarray(y, float)
     _, member = np.unique(np.zeros(len(up)) if group is None else group, return_inverse=True)
     levels = np.eye(int(member.max(initial=-1)) + 1)[member]
-    design = np.column_stack([levels, across])
+    return fit_last(np.column_stack([levels, across]), up, np.asarray(cluster))
+
+
+def fit_last(design: Floats, up: Floats, cluster: NDArray[np.generic]) -> Fit | None:
+    """The coefficient of the last column of a design; None where nothing can be said."""
     units, columns = design.shape
     if units <= columns or np.linalg.matrix_rank(design) < columns:
         return None
-    inverse = np.linalg.inv(design.T @ design)
+    inverse = np.asarray(np.linalg.inv(design.T @ design), float)
     slope = float((inverse @ design.T @ up)[-1])
     residual = up - design @ (inverse @ design.T @ up)
-    weights = _leverage(design, inverse, np.asarray(cluster))
+    weights = _leverage(design, inverse, cluster)
     variance = float(((residual @ weights) ** 2).sum())
     hat = design @ inverse @ design.T
     spread = weights - hat @ weights

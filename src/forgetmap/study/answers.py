@@ -17,6 +17,7 @@ from forgetmap.map.cells import ALPHA
 from forgetmap.stats.estimate import Estimate
 from forgetmap.stats.slopes import difference, fit_slope, mean_over, one_sample
 from forgetmap.stats.tests import holm
+from forgetmap.study.factors import factors
 from forgetmap.study.file import Attribute
 from forgetmap.study.items import (
     ItemTable,
@@ -78,6 +79,7 @@ def answer(
         claims=_claims(slopes, units),
         items=describe(table, _kinds(units, items)) if items and table else None,
         trade_off=trade_off(pairs, units, curve),
+        factors=factors(pairs, units),
     )
 
 

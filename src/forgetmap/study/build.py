@@ -217,7 +217,7 @@ class _Builder:
         if result is None:
             result = self._make(pair, key, new, same=keys[0] == keys[1])
         items = PairItems(pair.before, frozenset(result.settings.new), key, self.store)
-        return _Compared(_studied(pair, result), items)
+        return _Compared(_studied(pair, result, self.how.categories), items)
 
     def unknown_tasks(self, pairs: list[StudiedPair]) -> list[str]:
         """What to say of new tasks that no pair has."""
@@ -268,7 +268,8 @@ class _Builder:
         return result
 
 
-def _studied(pair: StudyPair, result: ForgettingMap) -> StudiedPair:
+def _studied(pair: StudyPair, result: ForgettingMap, categories: TaskMap | None) -> StudiedPair:
+    new = [task for task in result.tasks if task in result.settings.new]
     return StudiedPair(
         name=pair.name,
         attributes=pair.attributes,
@@ -284,6 +285,8 @@ def _studied(pair: StudyPair, result: ForgettingMap) -> StudiedPair:
         metric=result.settings.metric,
         confounds=[confound.setting for confound in result.confounds],
         warnings=result.warnings,
+        new_tasks=new,
+        new_categories=sorted({categories.category(task) for task in new}) if categories else [],
     )
 
 

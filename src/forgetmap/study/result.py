@@ -184,6 +184,10 @@ class StudiedPair(Frozen):
     confounds: list[str]
     """Settings in which the two runs differ."""
     warnings: list[str]
+    new_tasks: list[str] = Field(default_factory=list)
+    """Tasks that the training was meant to teach."""
+    new_categories: list[str] = Field(default_factory=list)
+    """Categories that such a task is in."""
     drift: PairDrift | None = None
     """By capability, where the study names scores."""
 

@@ -9,7 +9,16 @@ from rich.console import Console
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import clean, nearest, percent
 from forgetmap.stats.estimate import Estimate
-from forgetmap.study.result import AtLearning, Claim, Share, Standing, StudiedPair, StudyResult
+from forgetmap.study.result import (
+    AtLearning,
+    Claim,
+    Effect,
+    FactorModel,
+    Share,
+    Standing,
+    StudiedPair,
+    StudyResult,
+)
 from forgetmap.study.units import show
 from forgetmap.views.terminal.console import (
     Row,
@@ -47,6 +56,7 @@ def print_study(result: StudyResult, out: Console, sort: str = "lost") -> None:
     _print_leaderboard(result, out, sort, width)
     _print_claims(result, out)
     _print_trade_off(result, out, width)
+    _print_factors(result, out, width)
     _print_replicates(result, out, width)
     _print_levels(result, out, width)
     _print_items(result, out, width)
@@ -187,6 +197,59 @@ def _at_learning(row: AtLearning) -> str:
     if row.lost is None:
         return "-"
     return short_interval(row.interval) if row.interval else points(row.lost)
+
+
+def _print_factors(result: StudyResult, out: Console, width: int) -> None:
+    found = result.answers.factors
+    if found is None or not (found.models or found.left_out):
+        return
+    say(out, "what explains it, all other attributes equal", "bold")
+    for model in found.models:
+        say(out, f"{model.summary[:1].upper()}{model.summary[1:]}.")
+    rows = [
+        (
+            _effect_words(effect),
+            model.of,
+            f"{100 * effect.estimate.value:+.2f}",
+            f"{100 * effect.estimate.low:+.2f} to {100 * effect.estimate.high:+.2f}",
+            p_value(effect.p_adjusted),
+            "yes" if effect.claimed else "can't tell",
+        )
+        for model in found.models
+        for effect in sorted(model.effects, key=lambda effect: effect.p_value)[:_FEW]
+    ]
+    if rows:
+        names = ("attribute", "of", "points", "95 % interval", "p", "claim")
+        say_table(out, make_table(names, rows, left=("of", "claim"), width=width, gap=1))
+        _more(out, max(len(model.effects) for model in found.models), _FEW)
+        model = found.models[0]
+        say(
+            out,
+            f"{model.method}; {model.cells:,} cells of {model.pairs} pairs; independent: "
+            f"{model.unit}; p corrected over all effects (Holm). Explained: share of the variance "
+            "by the attributes, and with all random effects: "
+            + "; ".join(f"{model.of} {_explained(model)}" for model in found.models)
+            + ".",
+            "dim",
+        )
+    for note in dict.fromkeys(note for model in found.models for note in model.notes):
+        say(out, f"Note: {note}.")
+    for name, reason in found.left_out.items():
+        say(out, f"Left out: {clean(name, 40)}: {reason}.", "dim")
+    out.print()
+
+
+def _effect_words(effect: Effect) -> str:
+    if effect.value is None:
+        return f"{clean(effect.attribute, 30)} doubles"
+    reference = "" if effect.reference is None else f", not {show(effect.reference)}"
+    return f"{clean(effect.attribute, 30)} {show(effect.value)}{reference}"
+
+
+def _explained(model: FactorModel) -> str:
+    if model.marginal_r2 is None or model.conditional_r2 is None:
+        return "not known"
+    return f"{percent(model.marginal_r2, 0)} and {percent(model.conditional_r2, 0)}"
 
 
 def _print_replicates(result: StudyResult, out: Console, width: int) -> None:
