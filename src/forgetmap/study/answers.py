@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from forgetmap.base.words import clean
 from forgetmap.map.cells import ALPHA
 from forgetmap.stats.estimate import Estimate
-from forgetmap.stats.slopes import difference, fit_slope, mean_over, one_sample
+from forgetmap.stats.slopes import difference, mean_over, one_sample
 from forgetmap.stats.tests import holm
+from forgetmap.study.doses import dose_curves, dose_slope
 from forgetmap.study.factors import factors
 from forgetmap.study.file import Attribute
 from forgetmap.study.items import (
@@ -49,8 +50,6 @@ from forgetmap.study.units import (
     show,
 )
 
-_FEWEST_UNITS = 4
-_FEWEST_VALUES = 3
 _MATCHED = "pairs matched in all else"
 _TRAININGS = "trainings, on these items"
 _Draft = tuple[str, Estimate, float, str]
@@ -80,6 +79,7 @@ def answer(
         items=describe(table, _kinds(units, items)) if items and table else None,
         trade_off=trade_off(pairs, units, curve),
         factors=factors(pairs, units),
+        doses=dose_curves(pairs, units),
     )
 
 
@@ -207,13 +207,10 @@ def _slope(
 ) -> Iterator[Slope]:
     """A slope on the logarithm of a number; nothing where there are too few units to say any."""
     values = [float(unit.attributes[name]) for unit in units]
-    if len(units) < _FEWEST_UNITS or len(set(values)) < _FEWEST_VALUES:
-        return
     group = [str(unit.attributes[FAMILY]) for unit in units] if fixed else None
-    cluster = list(range(len(units)))
-    if families is not None:
-        cluster = [families.index(unit.attributes[FAMILY]) for unit in units]
-    fit = fit_slope(np.log2(values), [unit.lost for unit in units], cluster, group)
+    known = families or []
+    cluster = [known.index(unit.attributes[FAMILY]) for unit in units] if known else None
+    fit = dose_slope(values, [unit.lost for unit in units], cluster, group)
     if fit is None:
         return
     yield Slope(

@@ -57,6 +57,7 @@ def print_study(result: StudyResult, out: Console, sort: str = "lost") -> None:
     _print_claims(result, out)
     _print_trade_off(result, out, width)
     _print_factors(result, out, width)
+    _print_doses(result, out, width)
     _print_replicates(result, out, width)
     _print_levels(result, out, width)
     _print_items(result, out, width)
@@ -250,6 +251,27 @@ def _explained(model: FactorModel) -> str:
     if model.marginal_r2 is None or model.conditional_r2 is None:
         return "not known"
     return f"{percent(model.marginal_r2, 0)} and {percent(model.conditional_r2, 0)}"
+
+
+def _print_doses(result: StudyResult, out: Console, width: int) -> None:
+    doses = sorted(result.answers.doses, key=lambda dose: dose.p_value)
+    if not doses:
+        return
+    say(out, "by dose and category: points lost more each time the dose doubles", "bold")
+    rows = [
+        (
+            clean(dose.category, 40),
+            dose.attribute,
+            f"{100 * dose.per_doubling.value:+.2f}",
+            f"{100 * dose.per_doubling.low:+.2f} to {100 * dose.per_doubling.high:+.2f}",
+            p_value(dose.p_adjusted),
+            "yes" if dose.claimed else "can't tell",
+        )
+        for dose in doses[:_FEW]
+    ]
+    names = ("category", "dose", "points", "95 % interval", "p", "claim")
+    say_table(out, make_table(names, rows, left=("dose", "claim"), width=width, gap=1))
+    _more(out, len(doses), _FEW)
 
 
 def _print_replicates(result: StudyResult, out: Console, width: int) -> None:
