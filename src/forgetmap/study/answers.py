@@ -37,6 +37,7 @@ from forgetmap.study.result import (
     Standing,
     StudiedPair,
 )
+from forgetmap.study.stages import stages
 from forgetmap.study.trade_off import on_front, trade_off
 from forgetmap.study.units import (
     DOSES,
@@ -80,6 +81,7 @@ def answer(
         trade_off=trade_off(pairs, units, curve),
         factors=factors(pairs, units),
         doses=dose_curves(pairs, units),
+        stages=stages(pairs, units),
     )
 
 

@@ -14,6 +14,7 @@ from forgetmap.study.result import (
     Claim,
     Effect,
     FactorModel,
+    Finding,
     Share,
     Standing,
     StudiedPair,
@@ -55,6 +56,7 @@ def print_study(result: StudyResult, out: Console, sort: str = "lost") -> None:
     out.print()
     _print_leaderboard(result, out, sort, width)
     _print_claims(result, out)
+    _print_stages(result, out, width)
     _print_trade_off(result, out, width)
     _print_factors(result, out, width)
     _print_doses(result, out, width)
@@ -159,6 +161,49 @@ def _claim_words(claim: Claim) -> tuple[str, str]:
     mark = "yes" if claim.claimed else "can't tell"
     text = f"{mark}: {claim.text} ({low} to {high}; p {p_value(claim.p_adjusted)}; {claim.unit})"
     return text, "" if claim.claimed else "dim"
+
+
+def _print_stages(result: StudyResult, out: Console, width: int) -> None:
+    found = result.answers.stages
+    if found is None or not found.stages:
+        return
+    say(out, "stages: means over pairs, replicates as one", "bold")
+    rows = [
+        (
+            stage.name,
+            str(len(stage.pairs)),
+            short_interval(stage.lost_interval) if stage.lost_interval else _alone(stage.lost),
+            short_interval(stage.gained_interval)
+            if stage.gained_interval
+            else _alone(stage.gained),
+        )
+        for stage in found.stages
+    ]
+    names = ("stage", "pairs", "lost %", "gained %")
+    say_table(out, make_table(names, rows, width=width, gap=1))
+    for value, count in found.unknown.items():
+        say(out, f"Not a known stage: {value} ({count} pairs).", "dim")
+    say(out, "do published findings hold here?", "bold")
+    for finding in found.findings:
+        say(out, *_finding_words(finding))
+    say(
+        out,
+        "95 % intervals in points; p corrected over all findings that could be tested (Holm).",
+        "dim",
+    )
+    out.print()
+
+
+def _finding_words(finding: Finding) -> tuple[str, str]:
+    told = finding.why
+    if finding.estimate is not None and finding.p_adjusted is not None:
+        value, low, high = (
+            f"{100 * end:+.1f}"
+            for end in (finding.estimate.value, finding.estimate.low, finding.estimate.high)
+        )
+        told = f"{finding.why}: {value} ({low} to {high}); p {p_value(finding.p_adjusted)}"
+    style = "dim" if finding.verdict == "can't tell" else ""
+    return f"{finding.verdict}: {finding.text} [{told}]", style
 
 
 def _print_trade_off(result: StudyResult, out: Console, width: int) -> None:
