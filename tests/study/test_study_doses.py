@@ -39,7 +39,7 @@ def test_every_category_has_its_own_slope() -> None:
     maths = found["examples", "Math"]
     assert maths.per_doubling.value == pytest.approx(0.02, abs=0.002)
     assert maths.claimed
-    assert maths.unit == "pairs, replicates as one, within families"
+    assert maths.unit == "pairs, replicates as one, of one kind"
     assert [point.dose for point in maths.points] == [1000.0 * 2**step for step in range(5)]
     assert [point.units for point in maths.points] == [2] * 5
     assert not found["examples", "Logic"].claimed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -23,6 +23,9 @@ from forgetmap.cli.options import (
     clear_errors,
     write_json,
 )
+
+if TYPE_CHECKING:
+    from forgetmap.study.result import StudyResult
 
 
 class _RunByDefault(TyperGroup):
@@ -51,7 +54,9 @@ def run(
     file: Annotated[
         Path,
         typer.Argument(
-            readable=False, metavar="FILE", help="A study file, or a CSV with one row per pair."
+            readable=False,
+            metavar="FILE",
+            help="A study file, a CSV with one row per pair, or: published.",
         ),
     ],
     sort: Annotated[
@@ -97,6 +102,8 @@ def run(
 ) -> None:
     """Compare many pairs: a leaderboard, and what they say together.
 
+    `published` in place of a file is the study of Harmon et al. (arXiv:2510.17776) as data.
+
     Logs that are missing or broken are told, and the other pairs go on. What was computed before is
     not computed again, unless its logs or the settings changed.
 
@@ -105,6 +112,8 @@ def run(
       forgetmap study study.yaml
 
       forgetmap study pairs.csv --sort size --json study.json --csv cells.csv
+
+      forgetmap study published
     """
     with clear_errors():
         from forgetmap.map.comparison import check_identity
@@ -113,13 +122,23 @@ def run(
         from forgetmap.views.terminal.study import check_sort
 
         check_identity(identity)
-        plan = Study.load(file)
+        known = _published(
+            file,
+            {
+                "--task-map": task_map,
+                "--metric": metric,
+                "--threshold": threshold,
+                "--new": new,
+                "--deterministic": deterministic,
+            },
+        )
+        plan = known or Study.load(file)
         check_sort(sort, {name for pair in plan.pairs for name in pair.attributes})
         logs = {Path(log) for pair in plan.pairs for log in (pair.before, pair.after)}
         check_outputs([json, csv, latex], [file, *sorted(logs)])
         with answer_bar(quiet, "pairs") as tick:
-            result = run_study(
-                plan,
+            result = known or run_study(
+                plan,  # type: ignore[arg-type]  # a study file
                 task_map=task_map,
                 metric=metric,
                 threshold=threshold,
@@ -146,6 +165,19 @@ def run(
         from forgetmap.views.terminal.study import print_study
 
         print_study(result, open_console(), sort)
+
+
+def _published(file: Path, given: dict[str, Any]) -> StudyResult | None:
+    """The published study where its name is given in place of a file."""
+    from forgetmap.base.errors import InputError
+    from forgetmap.study.published import NAME, published_study
+
+    if str(file) != NAME or file.exists():
+        return None
+    for option, value in given.items():
+        if value:
+            raise InputError(f"{option}: published numbers have no logs to compare; leave it out")
+    return published_study()
 
 
 @study.command()

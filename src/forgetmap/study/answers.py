@@ -17,7 +17,7 @@ from forgetmap.map.cells import ALPHA
 from forgetmap.stats.estimate import Estimate
 from forgetmap.stats.slopes import difference, mean_over, one_sample
 from forgetmap.stats.tests import holm
-from forgetmap.study.doses import dose_curves, dose_slope
+from forgetmap.study.doses import dose_curves, dose_slope, kind_of, vary_within
 from forgetmap.study.factors import factors
 from forgetmap.study.file import Attribute
 from forgetmap.study.items import (
@@ -52,6 +52,7 @@ from forgetmap.study.units import (
 )
 
 _MATCHED = "pairs matched in all else"
+KIND = "kind"
 _TRAININGS = "trainings, on these items"
 _Draft = tuple[str, Estimate, float, str]
 """A claim before it is corrected: words, estimate, p-value, unit."""
@@ -72,7 +73,7 @@ def answer(
     slopes = list(_slopes(units))
     return Answers(
         leaderboard=_leaderboard(pairs, table),
-        compared_by=_compared_by(pairs, table),
+        compared_by=_compared_by(pairs, items is not None, table),
         replicates=[_replicates(unit, pairs, table) for unit in units if len(unit.members) > 1],
         levels=list(_levels(units)),
         slopes=slopes,
@@ -123,9 +124,11 @@ def _surely_less(table: ItemTable | None, count: int) -> NDArray[np.bool_]:
     return less
 
 
-def _compared_by(pairs: Sequence[StudiedPair], table: ItemTable | None) -> str:
+def _compared_by(pairs: Sequence[StudiedPair], known: bool, table: ItemTable | None) -> str:
     if len(pairs) < 2:
         return "one pair has no rank"
+    if not known:
+        return "numbers without items: no two pairs are told apart"
     if table is None:
         return "too many items to compare one by one: no two pairs are told apart"
     unit = "items" if table.unit is None else "clusters of items"
@@ -191,9 +194,30 @@ def _slopes(units: Sequence[Unit]) -> Iterator[Slope]:
         ]
         if len({unit.attributes[FAMILY] for unit in within}) > 1:
             yield from _slope(name, FAMILY, within, None, fixed=True)
+        yield from _slope_within_kinds(name, found)
         for family, members in families.items():
             if len(families) > 1:
                 yield from _slope(name, show(family), members, None)
+
+
+def _slope_within_kinds(name: str, units: Sequence[Unit]) -> Iterator[Slope]:
+    """All else equal, where units differ in a text beside their family."""
+    kinds = [kind_of(unit) for unit in units]
+    values = [float(unit.attributes[name]) for unit in units]
+    if not vary_within(values, kinds) or len(set(kinds)) == len(
+        {unit.attributes.get(FAMILY) for unit in units}
+    ):
+        return
+    fit = dose_slope(values, [unit.lost for unit in units], group=kinds)
+    if fit is not None:
+        yield Slope(
+            attribute=name,
+            within=KIND,
+            units=len(units),
+            per_doubling=fit.slope,
+            p_value=fit.p_value,
+            unit=PAIRS,
+        )
 
 
 def _varies(units: Sequence[Unit], name: str) -> bool:
@@ -257,19 +281,23 @@ def _level_differences(units: Sequence[Unit], sloped: set[str]) -> Iterator[_Dra
         if name in sloped:
             continue
         for (one, mine), (other, theirs) in combinations(groups.items(), 2):
-            matched = [
-                theirs_too.lost - unit.lost
-                for unit in mine
-                for theirs_too in theirs
-                if others(unit, name) == others(theirs_too, name)
-            ]
-            apart = one_sample(matched)
+            apart = one_sample(_matched(name, mine, theirs))
             unit = _MATCHED
             if apart is None:
                 apart = difference([unit.lost for unit in mine], [unit.lost for unit in theirs])
                 unit = PAIRS
             if apart is not None:
                 yield _difference_words(name, one, other, apart[0]), *apart, unit
+
+
+def _matched(name: str, mine: Sequence[Unit], theirs: Sequence[Unit]) -> list[float]:
+    """One difference for all units that are alike in all else, however many there are."""
+    sides: list[dict[str, list[float]]] = [{}, {}]
+    for side, units in zip(sides, (mine, theirs), strict=True):
+        for unit in units:
+            side.setdefault(repr(sorted(others(unit, name).items())), []).append(unit.lost)
+    one, other = sides
+    return [float(np.mean(other[key]) - np.mean(one[key])) for key in one if key in other]
 
 
 def _seed_differences(units: Sequence[Unit], sloped: set[str]) -> Iterator[_Draft]:
@@ -294,7 +322,9 @@ def _difference_words(name: str, one: Attribute, other: Attribute, found: Estima
 
 
 def _slope_words(slope: Slope) -> str:
-    where = {None: "", FAMILY: " within families"}.get(slope.within, f" within {slope.within}")
+    where = {None: "", FAMILY: " within families", KIND: " within pairs of one kind"}.get(
+        slope.within, f" within {slope.within}"
+    )
     falls = "falls" if slope.per_doubling.value < 0 else "rises"
     amount = f"{100 * abs(slope.per_doubling.value):.2f} points"
     return f"lost {falls} by {amount} each time {slope.attribute} doubles{where}"

@@ -11,15 +11,13 @@ from forgetmap.map.cells import ALPHA
 from forgetmap.stats.slopes import Fit, fit_slope
 from forgetmap.stats.tests import holm
 from forgetmap.study.factors import old_categories, old_parts
-from forgetmap.study.file import Attribute
 from forgetmap.study.result import Dose, DosePoint, StudiedPair
-from forgetmap.study.units import DOSES, FAMILY, PAIRS, Unit, is_positive
+from forgetmap.study.units import DOSES, PAIRS, Unit, is_positive
 
 _FEWEST_UNITS = 4
 _FEWEST_VALUES = 3
 _MOST_TASKS = 20
 """Without categories, tasks take their place if they are few."""
-_WITHIN = f"{PAIRS}, within families"
 
 
 class _Draft(NamedTuple):
@@ -69,15 +67,14 @@ def _drafts(pairs: Sequence[StudiedPair], units: Sequence[Unit]) -> Iterator[_Dr
     for name in DOSES:
         for category, lost in losses.items():
             places = [n for n in lost if is_positive(units[n].attributes.get(name))]
-            families = [units[n].attributes.get(FAMILY) for n in places]
             doses = [float(units[n].attributes[name]) for n in places]
-            within = _vary_within(doses, families)
-            fit = dose_slope(
-                doses, [lost[n] for n in places], group=list(map(str, families)) if within else None
-            )
+            losses_here = [lost[n] for n in places]
+            kinds = [kind_of(units[n]) for n in places]
+            within = vary_within(doses, kinds)
+            fit = dose_slope(doses, losses_here, group=kinds if within else None)
             if fit is not None:
-                unit = _WITHIN if within else PAIRS
-                yield _Draft(name, category, doses, [lost[n] for n in places], fit, unit)
+                unit = f"{PAIRS}, of one kind" if within else PAIRS
+                yield _Draft(name, category, doses, losses_here, fit, unit)
 
 
 def _losses(pairs: Sequence[StudiedPair], units: Sequence[Unit]) -> dict[str, dict[int, float]]:
@@ -96,11 +93,16 @@ def _losses(pairs: Sequence[StudiedPair], units: Sequence[Unit]) -> dict[str, di
     return losses
 
 
-def _vary_within(doses: Sequence[float], families: Sequence[Attribute | None]) -> bool:
-    """Whether the dose varies in two families or more, so that families can be held equal."""
-    seen: dict[Attribute | None, set[float]] = {}
-    for dose, family in zip(doses, families, strict=True):
-        seen.setdefault(family, set()).add(dose)
+def kind_of(unit: Unit) -> str:
+    """All attributes of a unit that are texts, such as family, stage and method."""
+    return repr(sorted((n, v) for n, v in unit.attributes.items() if isinstance(v, str)))
+
+
+def vary_within(doses: Sequence[float], kinds: Sequence[str]) -> bool:
+    """Whether the dose varies in two kinds or more, so that kinds can be held equal."""
+    seen: dict[str, set[float]] = {}
+    for dose, kind in zip(doses, kinds, strict=True):
+        seen.setdefault(kind, set()).add(dose)
     return sum(len(found) > 1 for found in seen.values()) > 1
 
 

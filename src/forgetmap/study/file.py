@@ -237,7 +237,7 @@ def _draft(
         after=str(folder / after),
         before_model=_fill(entry, "before_model", texts) or None,
         after_model=_fill(entry, "after_model", texts) or None,
-        attributes={name: _parsed(name, value) for name, value in known.items()},
+        attributes={name: parse_attribute(name, value) for name, value in known.items()},
         new=tuple(_as_tuple(entry.values.get("new", ()))),
     )
     return _Draft(entry, pair, "" if named else label or _stem(after), after)
@@ -303,12 +303,12 @@ def _check_value(entry: _Entry, key: str, value: Any) -> None:
         raise entry.fault(key, f"{key}: has more than {_LONGEST} characters")
 
 
-def _parsed(name: str, value: Any) -> Attribute:
+def parse_attribute(name: str, value: Any) -> Attribute:
     """An attribute as a number where it is one.
 
     Example:
-        >>> _parsed("size", "7B"), _parsed("method", "7B"), _parsed("seed", "03")
-        (7000000000.0, '7B', 3.0)
+        >>> parse_attribute("size", "7B"), parse_attribute("method", "7B")
+        (7000000000.0, '7B')
     """
     text = _shown(value).strip()
     if _NUMBER.fullmatch(text) and math.isfinite(float(text)):

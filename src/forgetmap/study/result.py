@@ -249,7 +249,8 @@ class Slope(Frozen):
 
     attribute: str
     within: str | None
-    """None over all pairs; `family` within families together; else the one family."""
+    """None over all pairs; `family` within families together; `kind` within pairs that are alike in
+    all texts, such as family, stage and method; else the one family."""
     units: int
     per_doubling: Estimate
     p_value: float

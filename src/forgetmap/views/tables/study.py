@@ -17,6 +17,7 @@ _NUMBERS = (
     *("n", "accuracy_before", "accuracy_after", "change", "change_low", "change_high"),
     *(f"{name}_{end}" for name in ("lost", "gained") for end in _ENDS),
     *("p_value", "forgetting", "net"),
+    *("lost_deviation", "gained_deviation", "ceiling_before", "ceiling_after", "marks"),
 )
 
 
@@ -73,6 +74,8 @@ def _numbers(cell: StudyCell) -> list[Any]:
         *(getattr(share, end) for share in (cell.lost, cell.gained) for end in _ENDS),
         cell.p_value,
         *((cell.verdict.forgetting, cell.verdict.net) if cell.verdict else (None, None)),
+        *(cell.lost.deviation, cell.gained.deviation, cell.ceiling_before, cell.ceiling_after),
+        " ".join(cell.marks),
     ]
 
 

@@ -70,6 +70,8 @@ def print_study(result: StudyResult, out: Console, sort: str = "lost") -> None:
         _more(out, len(result.failures), _MOST_ROWS)
         out.print()
     say_notes(out, result.warnings)
+    for mark, meaning in result.marks.items():
+        say(out, f"{mark}: {meaning}", "dim")
 
 
 def _more(out: Console, count: int, shown: int) -> None:
@@ -81,15 +83,25 @@ def _print_leaderboard(result: StudyResult, out: Console, sort: str, width: int)
     standings = {row.name: row for row in result.answers.leaderboard}
     pairs = sorted(result.pairs, key=lambda pair: _order(pair, sort))
     rows = [_leaderboard_row(pair, standings[pair.name]) for pair in pairs[:_MOST_ROWS]]
-    names = ("pair", "rank", "lost %", "gained %", "net", "hid", "verdict")
-    say_table(out, make_table(names, rows, left=("verdict",), width=width, gap=1))
+    last = "marks" if result.source else "verdict"
+    names = ("pair", "rank", "lost %", "gained %", "net", "hid", last)
+    say_table(out, make_table(names, rows, left=(last,), width=width, gap=1))
     _more(out, len(pairs), _MOST_ROWS)
+    sure = (
+        "± the deviation over runs. "
+        if result.source
+        else "in brackets the 95 % interval over items. "
+    )
+    judged = (
+        "marks: see below. "
+        if result.source
+        else "verdict: forgetting, net change, corrected over all pairs (Holm); ? is can't tell. "
+    )
     say(
         out,
         "rank: 1 lost least; in brackets the ranks that cannot be told apart "
-        f"({result.answers.compared_by}). lost, gained: of the old skills, in brackets the 95 % "
-        "interval over items. hid: points of loss and gain that cancel out in the average. "
-        "verdict: forgetting, net change, corrected over all pairs (Holm); ? is can't tell. "
+        f"({result.answers.compared_by}). lost, gained: of the old skills, {sure}"
+        f"hid: points of loss and gain that cancel out in the average. {judged}"
         "* no other pair lost less and learned more.",
         "dim",
     )
@@ -120,7 +132,9 @@ def _leaderboard_row(pair: StudiedPair, row: Standing) -> Row:
         points(cell.gained.value),
         f"{100 * cell.change.value:+.1f}",
         points(row.hidden),
-        verdict_text(cell.verdict.forgetting, cell.verdict.net) if cell.verdict else "-",
+        verdict_text(cell.verdict.forgetting, cell.verdict.net)
+        if cell.verdict
+        else " ".join(cell.marks),
     )
 
 
