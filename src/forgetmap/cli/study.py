@@ -25,6 +25,7 @@ from forgetmap.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from forgetmap.study.file import Study
     from forgetmap.study.result import StudyResult
 
 
@@ -134,11 +135,10 @@ def run(
         )
         plan = known or Study.load(file)
         check_sort(sort, {name for pair in plan.pairs for name in pair.attributes})
-        logs = {Path(log) for pair in plan.pairs for log in (pair.before, pair.after)}
-        check_outputs([json, csv, latex], [file, *sorted(logs)])
+        check_outputs([json, csv, latex], [file, *sorted(_inputs(plan))])
         with answer_bar(quiet, "pairs") as tick:
             result = known or run_study(
-                plan,  # type: ignore[arg-type]  # a study file
+                file,
                 task_map=task_map,
                 metric=metric,
                 threshold=threshold,
@@ -165,6 +165,13 @@ def run(
         from forgetmap.views.terminal.study import print_study
 
         print_study(result, open_console(), sort)
+
+
+def _inputs(plan: Study | StudyResult) -> set[Path]:
+    """All files that a study reads; the published one reads none."""
+    names = ("before", "after", "drift", "drift_before", "drift_after")
+    named = {getattr(pair, name, None) for pair in plan.pairs for name in names}
+    return {Path(name) for name in named if isinstance(name, str)}
 
 
 def _published(file: Path, given: dict[str, Any]) -> StudyResult | None:

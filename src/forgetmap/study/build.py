@@ -23,6 +23,7 @@ from forgetmap.readers.registry import find_reader, for_pairing, read
 from forgetmap.samples.comparability import Identity
 from forgetmap.samples.table import Samples
 from forgetmap.study.answers import answer
+from forgetmap.study.drifts import Behaviour, corrected_drifts
 from forgetmap.study.file import Study, StudyPair
 from forgetmap.study.items import PairItems
 from forgetmap.study.result import (
@@ -116,13 +117,14 @@ def run_study(
     folder = study.path.parent
     store = Store(folder / CACHE if cache is None else Path(cache))
     builder = _Builder(_Logs(study, store), store, how, frozenset(new))
+    behaviour = Behaviour(study.manifest, margin, seed, store)
     pairs: list[StudiedPair] = []
     items: list[PairItems] = []
     failures: list[FailedPair] = []
     for number, pair in enumerate(study.pairs, 1):
         try:
             compared = builder.compare(pair)
-            pairs.append(compared.pair)
+            pairs.append(compared.pair.model_copy(update={"drift": behaviour.of(pair)}))
             items.append(compared.items)
         except (InputError, WithheldError) as error:
             failures.append(_failed(pair, str(error)))
@@ -133,7 +135,7 @@ def run_study(
             f"{study.path}: none of its {len(failures)} pairs could be compared; "
             f"{failures[0].name}: {failures[0].reason}"
         )
-    pairs = corrected(pairs)
+    pairs = corrected_drifts(corrected(pairs))
     return StudyResult(
         pairs=pairs,
         failures=failures,
@@ -335,6 +337,11 @@ def _unlike(pairs: list[StudiedPair]) -> list[str]:
         told.append(
             "some losses come from one run each, so the noise of the runs is in them; "
             "repeats would take it out"
+        )
+    if failed := [pair for pair in pairs if pair.drift and pair.drift.failure]:
+        told.append(
+            f"{len(failed)} pairs have no drift; {clean(failed[0].name, 60)}: "
+            f"{failed[0].drift.failure if failed[0].drift else ''}"
         )
     return told
 

@@ -34,7 +34,8 @@ SEED = "seed"
 MOST_PAIRS = 10_000
 _MOST_BYTES = 4 * 2**20
 _LONGEST = 200
-_TEXTS = ("before", "after", "name", "before_model", "after_model")
+_DRIFTS = ("drift", "drift_before", "drift_after")
+_TEXTS = ("before", "after", "name", "before_model", "after_model", *_DRIFTS)
 RESERVED = (*_TEXTS, "new", "for")
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
@@ -54,6 +55,11 @@ class StudyPair(Frozen):
     attributes: dict[str, Attribute] = Field(default_factory=dict)
     new: tuple[str, ...] = ()
     """Tasks that the training was meant to teach."""
+    drift: str | None = None
+    """A saved drift by capability."""
+    drift_before: str | None = None
+    """Scores of the model before, to compute the drift from."""
+    drift_after: str | None = None
 
 
 class Study(NamedTuple):
@@ -67,6 +73,8 @@ class Study(NamedTuple):
     """What the file names and the disk lacks."""
     curve: str | None = None
     """The attribute that tells the curves of the trade-off apart."""
+    manifest: str = "captrack"
+    """Which capabilities by which metrics."""
 
     @classmethod
     def load(cls, path: str | Path) -> Study:
@@ -86,12 +94,22 @@ class Study(NamedTuple):
         if not drafts:
             told = f": {notes[0]}" if notes else ""
             raise InputError(f"{path}: names no pair that is there{told}")
-        task_map = settings.task_map
-        if task_map is not None and (path.parent / task_map).is_file():
-            task_map = str(path.parent / task_map)
         pairs = _named(drafts, settings.new)
         _check_curve(path, settings.curve, pairs)
-        return cls(path, pairs, task_map, settings.deterministic, notes, settings.curve)
+        return cls(
+            path=path,
+            pairs=pairs,
+            task_map=_beside(path, settings.task_map),
+            deterministic=settings.deterministic,
+            notes=notes,
+            curve=settings.curve,
+            manifest=_beside(path, settings.manifest) or "captrack",
+        )
+
+
+def _beside(path: Path, name: str | None) -> str | None:
+    """A file next to the study file, or else the name of something built in."""
+    return str(path.parent / name) if name and (path.parent / name).is_file() else name
 
 
 def _check_curve(path: Path, curve: str | None, pairs: list[StudyPair]) -> None:
@@ -114,6 +132,7 @@ class _File(Strict):
     new: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
     deterministic: bool = False
     curve: str | None = None
+    manifest: str | None = None
 
 
 class _Entry(NamedTuple):
@@ -230,6 +249,10 @@ def _draft(
     named = _fill(entry, "name", texts) if "name" in entry.values else ""
     if left := _PLACE.search(named):
         raise entry.fault("name", f"name: nothing says what {left[0][:60]} is")
+    drifts = {key: _fill(entry, key, texts) for key in _DRIFTS if key in entry.values}
+    for key, name in drifts.items():
+        if left := _PLACE.search(name):
+            raise entry.fault(key, f"{key}: nothing says what {left[0][:60]} is")
     label = "-".join([*(_shown(value) for value in labels.values()), *stars])
     pair = StudyPair(
         name=named,
@@ -239,6 +262,7 @@ def _draft(
         after_model=_fill(entry, "after_model", texts) or None,
         attributes={name: parse_attribute(name, value) for name, value in known.items()},
         new=tuple(_as_tuple(entry.values.get("new", ()))),
+        **{key: str(folder / name) for key, name in drifts.items()},
     )
     return _Draft(entry, pair, "" if named else label or _stem(after), after)
 

@@ -17,10 +17,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import file_hash, find_files, make_folder, read_small, replacing
+from forgetmap.base.files import (
+    file_hash,
+    find_files,
+    make_folder,
+    read_small,
+    replacing,
+    write_text,
+)
 from forgetmap.base.limits import JSON_MIB, MIB
 from forgetmap.base.sealed import EMPTY, SEAL, check_sealed, seal
 from forgetmap.base.version import __version__
+from forgetmap.capabilities.drift_result import Drift
 from forgetmap.map.result import ForgettingMap
 from forgetmap.samples.table import SCHEMA_VERSION, Samples
 
@@ -97,6 +105,18 @@ class Store:
                 writer.write_table(items)
                 writer.add_key_value_metadata({SEAL: EMPTY})
             seal(temporary)
+
+    def drift(self, key: str) -> Drift | None:
+        """A drift by capability that was computed before."""
+        path = self.folder / f"{key}.drift.json"
+        if not path.is_file():
+            return None
+        most = JSON_MIB.value * MIB
+        return _unless_damaged(lambda: Drift.from_json(read_small(path, most, "a stored drift")))
+
+    def keep_drift(self, key: str, result: Drift) -> None:
+        """Store a drift."""
+        write_text(self._ready / f"{key}.drift.json", result.to_json())
 
     def items_path(self, key: str) -> Path:
         """Where the outcomes of the items of a pair are."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from forgetmap.base.words import spreadsheet_safe
-from forgetmap.study.result import Share, StudiedPair, StudyCell, StudyResult
+from forgetmap.study.result import CapabilityCell, Share, StudiedPair, StudyCell, StudyResult
 from forgetmap.views.tables.maps import latex_escape, latex_range
 from forgetmap.views.words import points
 
@@ -18,6 +18,7 @@ _NUMBERS = (
     *(f"{name}_{end}" for name in ("lost", "gained") for end in _ENDS),
     *("p_value", "forgetting", "net"),
     *("lost_deviation", "gained_deviation", "ceiling_before", "ceiling_after", "marks"),
+    *("relative", "relative_low", "relative_high", "withheld"),
 )
 
 
@@ -45,6 +46,10 @@ def to_csv(result: StudyResult) -> str:
         for level, name, cell in _cells(pair):
             place = standing if (level, name) == ("total", "old") else [None] * len(standing)
             _write(writer, [pair.name, level, name, *place, *_numbers(cell), *told, *logs])
+        for level, name, found in _drifts(pair):
+            numbers = [_drift(found).get(column) for column in _NUMBERS]
+            empty = [None] * len(standing)
+            _write(writer, [pair.name, level, name, *empty, *numbers, *told, *logs])
     for failure in result.failures:
         empty = [None] * (5 + len(_NUMBERS))
         told = [failure.attributes.get(name) for name in attributes]
@@ -67,6 +72,23 @@ def _cells(pair: StudiedPair) -> Iterator[tuple[str, str, StudyCell]]:
         yield "task", name, cell
 
 
+def _drifts(pair: StudiedPair) -> Iterator[tuple[str, str, CapabilityCell]]:
+    if pair.drift is not None:
+        for name, cell in pair.drift.groups.items():
+            yield "capability group", name, cell
+        for code, cell in pair.drift.capabilities.items():
+            yield "capability", code, cell
+
+
+def _drift(cell: CapabilityCell) -> dict[str, Any]:
+    """A capability in the columns of a table; its verdict is one on the change."""
+    row: dict[str, Any] = {"p_value": cell.p_value, "net": cell.verdict, "withheld": cell.withheld}
+    for name, found in (("change", cell.change), ("relative", cell.relative)):
+        if found is not None:
+            row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+    return row
+
+
 def _numbers(cell: StudyCell) -> list[Any]:
     change = cell.change
     return [
@@ -76,6 +98,7 @@ def _numbers(cell: StudyCell) -> list[Any]:
         *((cell.verdict.forgetting, cell.verdict.net) if cell.verdict else (None, None)),
         *(cell.lost.deviation, cell.gained.deviation, cell.ceiling_before, cell.ceiling_after),
         " ".join(cell.marks),
+        *[None] * 4,
     ]
 
 

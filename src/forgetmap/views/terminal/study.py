@@ -11,6 +11,7 @@ from forgetmap.base.words import clean, nearest, percent
 from forgetmap.stats.estimate import Estimate
 from forgetmap.study.result import (
     AtLearning,
+    CapabilityCell,
     Claim,
     Effect,
     FactorModel,
@@ -62,6 +63,7 @@ def print_study(result: StudyResult, out: Console, sort: str = "lost") -> None:
     _print_doses(result, out, width)
     _print_replicates(result, out, width)
     _print_levels(result, out, width)
+    _print_drifts(result, out, width)
     _print_items(result, out, width)
     if result.failures:
         say(out, "could not be compared", "bold")
@@ -371,6 +373,41 @@ def _print_levels(result: StudyResult, out: Console, width: int) -> None:
     names = ("attribute", "pairs", "units", "lost %", "gained %")
     say_table(out, make_table(names, rows, width=width, gap=1))
     _more(out, len(levels), _MOST_ROWS)
+
+
+def _print_drifts(result: StudyResult, out: Console, width: int) -> None:
+    pairs = [pair for pair in result.pairs if pair.drift and pair.drift.groups]
+    if not pairs:
+        return
+    groups = list(dict.fromkeys(n for pair in pairs if pair.drift for n in pair.drift.groups))
+    say(out, "behaviour: relative change by group of capabilities, in percent", "bold")
+    rows = [
+        (
+            clean(pair.name, 60),
+            *(_drift_words(pair.drift.groups.get(name) if pair.drift else None) for name in groups),
+        )
+        for pair in pairs[:_MOST_ROWS]
+    ]
+    say_table(out, make_table(("pair", *groups), rows, width=width, gap=1))
+    _more(out, len(pairs), _MOST_ROWS)
+    say(
+        out,
+        "negative is worse; in brackets the 95 % interval; ! is sure after correction over all "
+        "pairs (Holm); withheld: the base is too small. --json has every capability.",
+        "dim",
+    )
+    out.print()
+
+
+def _drift_words(cell: CapabilityCell | None) -> str:
+    if cell is None:
+        return "-"
+    if cell.relative is None:
+        return "withheld"
+    value, low, high = (
+        f"{100 * end:+.0f}" for end in (cell.relative.value, cell.relative.low, cell.relative.high)
+    )
+    return f"{value} ({low}, {high}){'!' * (cell.verdict not in ('undecided', 'equivalent'))}"
 
 
 def _alone(share: float) -> str:
