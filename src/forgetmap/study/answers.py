@@ -17,6 +17,7 @@ from forgetmap.map.cells import ALPHA
 from forgetmap.stats.estimate import Estimate
 from forgetmap.stats.slopes import difference, mean_over, one_sample
 from forgetmap.stats.tests import holm
+from forgetmap.study.correction import corrected_together
 from forgetmap.study.doses import dose_curves, dose_slope, kind_of, vary_within
 from forgetmap.study.factors import factors
 from forgetmap.study.file import Attribute
@@ -71,8 +72,8 @@ def answer(
     table = lay_out(items) if items and len(pairs) > 1 else None
     units = find_units(pairs)
     slopes = list(_slopes(units))
-    return Answers(
-        leaderboard=_leaderboard(pairs, table),
+    answers = Answers(
+        leaderboard=leaderboard(pairs, table),
         compared_by=_compared_by(pairs, items is not None, table),
         replicates=[_replicates(unit, pairs, table) for unit in units if len(unit.members) > 1],
         levels=list(_levels(units)),
@@ -84,12 +85,13 @@ def answer(
         doses=dose_curves(pairs, units),
         stages=stages(pairs, units),
     )
+    return corrected_together(answers)
 
 
 # --- the leaderboard -----------------------------------------------------------------------------
 
 
-def _leaderboard(pairs: Sequence[StudiedPair], table: ItemTable | None) -> list[Standing]:
+def leaderboard(pairs: Sequence[StudiedPair], table: ItemTable | None) -> list[Standing]:
     """The pairs by their loss, the least first, and which ranks cannot be told apart."""
     lost = np.array([pair.old.lost.value for pair in pairs])
     order = np.argsort(lost, kind="stable")
@@ -250,7 +252,7 @@ def _slope(
 
 
 def _claims(slopes: Sequence[Slope], units: Sequence[Unit]) -> list[Claim]:
-    """All that the study could show, with one correction over all of it."""
+    """All that levels and slopes could show, with one correction over all of it."""
     drafts: list[_Draft] = [
         (_slope_words(slope), slope.per_doubling, slope.p_value, slope.unit) for slope in slopes
     ]

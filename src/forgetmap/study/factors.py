@@ -265,12 +265,13 @@ def _corrected(models: list[FactorModel]) -> list[FactorModel]:
         for effect in model.effects:
             p = float(next(adjusted))
             effects.append(effect.model_copy(update={"p_adjusted": p, "claimed": p < ALPHA}))
-        summary = _summary(model, effects)
-        done.append(model.model_copy(update={"effects": effects, "summary": summary}))
+        update = {"effects": effects, "summary": summary(model, effects)}
+        done.append(model.model_copy(update=update))
     return done
 
 
-def _summary(model: FactorModel, effects: list[Effect]) -> str:
+def summary(model: FactorModel, effects: Sequence[Effect]) -> str:
+    """The answer in one sentence, also where nothing explains."""
     share = f"{percent(model.marginal_r2 or 0.0, 0)} of the variance between cells"
     told = dict.fromkeys(effect.attribute for effect in effects if effect.claimed)
     if not told:

@@ -265,7 +265,7 @@ class Claim(Frozen):
     estimate: Estimate
     p_value: float
     p_adjusted: float
-    """Holm over all claims of the study."""
+    """Holm over all claims, effects, doses and findings of the study."""
     claimed: bool
     unit: str
 
@@ -321,14 +321,14 @@ class Curve(Frozen):
 
     value: Attribute
     """Of the attribute that the curves are told apart by."""
-    start: str
-    """The model that all its trainings start from."""
     points: list[CurvePoint]
     """Ordered by what they learned; replicates are one point."""
     fitted: list[tuple[float, float]]
     """The points of the curve, (learned, lost): the points, or where they fall, made to rise."""
     smoothed: bool
     """Whether more learning went with less loss somewhere, so that the points were averaged."""
+    start: str = ""
+    """The model that all its trainings start from."""
 
 
 class AtLearning(Frozen):
@@ -346,10 +346,10 @@ class EqualLearning(Frozen):
     """What the methods lost that learned as much."""
 
     learned: float
-    start: str
-    """The model that all trainings start from."""
     methods: list[AtLearning]
     """The least loss first; those that did not reach the level last."""
+    start: str = ""
+    """The model that all trainings start from."""
 
 
 class TradeOff(Frozen):
@@ -378,7 +378,7 @@ class Effect(Frozen):
     estimate: Estimate
     p_value: float
     p_adjusted: float
-    """Holm over all effects on losses and gains."""
+    """Holm over all claims, effects, doses and findings of the study."""
     claimed: bool
 
 
@@ -432,7 +432,7 @@ class Dose(Frozen):
     per_doubling: Estimate
     p_value: float
     p_adjusted: float
-    """Holm over all categories and doses."""
+    """Holm over all claims, effects, doses and findings of the study."""
     claimed: bool
     unit: str
 
@@ -464,7 +464,7 @@ class Finding(Frozen):
     estimate: Estimate | None
     p_value: float | None
     p_adjusted: float | None
-    """Holm over all findings that could be tested."""
+    """Holm over all claims, effects, doses and findings of the study."""
     unit: str | None
     why: str
     """What was compared, or why nothing could be."""

@@ -164,9 +164,9 @@ def _print_claims(result: StudyResult, out: Console) -> None:
     _more(out, len(claims), _FEW)
     say(
         out,
-        "95 % intervals in points; p corrected over all statements (Holm); then what the interval "
-        "takes as independent. Unless it says matched or trainings, pairs that differ in one "
-        "attribute may differ in others.",
+        "95 % intervals in points; p corrected over all that the study claims (Holm); then what "
+        "the interval takes as independent. Unless it says matched or trainings, pairs that differ "
+        "in one attribute may differ in others.",
         "dim",
     )
     out.print()
@@ -204,7 +204,7 @@ def _print_stages(result: StudyResult, out: Console, width: int) -> None:
         say(out, *_finding_words(finding))
     say(
         out,
-        "95 % intervals in points; p corrected over all findings that could be tested (Holm).",
+        "95 % intervals in points; p corrected over all that the study claims (Holm).",
         "dim",
     )
     out.print()
@@ -288,8 +288,8 @@ def _print_factors(result: StudyResult, out: Console, width: int) -> None:
         say(
             out,
             f"{model.method}; {model.cells:,} cells of {model.pairs} pairs; independent: "
-            f"{model.unit}; p corrected over all effects (Holm). Explained: share of the variance "
-            "by the attributes, and with all random effects: "
+            f"{model.unit}; p corrected over all that the study claims (Holm). Explained: share of "
+            "the variance by the attributes, and with all random effects: "
             + "; ".join(f"{model.of} {_explained(model)}" for model in found.models)
             + ".",
             "dim",
