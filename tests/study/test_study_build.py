@@ -99,7 +99,7 @@ def test_a_damaged_cache_is_made_again(tmp_path: Path, counted: list[str]) -> No
     content = bytearray(stored[0].read_bytes())
     content[len(content) // 2] ^= 1
     stored[0].write_bytes(content)
-    maps = sorted((tmp_path / ".forgetmap" / "study").glob("*.map.json"))
+    maps = sorted((tmp_path / ".forgetmap" / "study").glob("*.pair.json"))
     other = next(path for path in maps if path.name[:9] != stored[0].name[:9])
     other.write_text(other.read_text().replace("0", "1", 1), encoding="utf-8")
     assert run_study(file) == first

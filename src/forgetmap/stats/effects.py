@@ -190,8 +190,9 @@ def _with_families(design: Floats, levels: Floats, family: NDArray[np.intp]) -> 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a variance of zero is an answer, not a fault
-            found = MixedLM(levels / scale, design, groups=family).fit(reml=True)
-    except np.linalg.LinAlgError:  # on its way to a variance of zero
+            # Powell's way needs no gradient, which fails on the way to a variance of zero.
+            found = MixedLM(levels / scale, design, groups=family).fit(reml=True, method=["powell"])
+    except np.linalg.LinAlgError:
         return _alone(design, levels)._replace(freedom=freedom_of(design, family), method="mixed")
     between = float(np.asarray(found.cov_re)[0, 0]) * scale**2
     rest = float(found.scale) * scale**2

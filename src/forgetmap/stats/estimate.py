@@ -30,6 +30,11 @@ BASIS_MEANING: dict[Basis, str] = {
 }
 
 
+def single_number(low_end: float, high_end: float, basis: str) -> float:
+    """The one number of a range to order and draw by; see `Range.value`."""
+    return low_end if basis == "repeats" else high_end
+
+
 class Range(Frozen):
     """A share of items that was lost or gained: between its two ends, with a 95 % interval.
 
@@ -59,7 +64,7 @@ class Range(Frozen):
         Of repeats it is what is sure, of other runs the most that it can be: their low end may be
         the drop of accuracy, in which gains hide losses.
         """
-        return self.low_end if self.basis == "repeats" else self.high_end
+        return single_number(self.low_end, self.high_end, self.basis)
 
     @property
     def estimate(self) -> Estimate:

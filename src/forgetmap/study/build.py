@@ -210,16 +210,18 @@ class _Builder:
         self._wanted: set[str] = set()
 
     def compare(self, pair: StudyPair) -> _Compared:
-        """The map of a pair: stored before, or made now."""
+        """What became of a pair: stored before, or compared now."""
         new = self.new | set(pair.new)
         self._wanted |= new
         keys = self._key(pair, "before"), self._key(pair, "after")
         key = key_of("pair", keys, [pair.before_model, pair.after_model], self.how.key(new))
-        result = self.store.map(key)
-        if result is None:
-            result = self._make(pair, key, new, same=keys[0] == keys[1])
-        items = PairItems(pair.before, frozenset(result.settings.new), key, self.store)
-        return _Compared(_studied(pair, result, self.how.categories), items)
+        found = self.store.pair(key)
+        if found is None:
+            found = self._make(pair, key, new, same=keys[0] == keys[1])
+        items = PairItems(pair.before, frozenset(found.new_tasks), key, self.store)
+        own = {"name": pair.name, "attributes": pair.attributes}
+        own |= {"before_log": pair.before, "after_log": pair.after}
+        return _Compared(found.model_copy(update=own), items)
 
     def unknown_tasks(self, pairs: list[StudiedPair]) -> list[str]:
         """What to say of new tasks that no pair has."""
@@ -239,7 +241,7 @@ class _Builder:
             hint = f" ({side}_model)" if "choose one by name" in str(error) else ""
             raise InputError(f"{side}: {error}{hint}") from error
 
-    def _make(self, pair: StudyPair, key: str, new: frozenset[str], same: bool) -> ForgettingMap:
+    def _make(self, pair: StudyPair, key: str, new: frozenset[str], same: bool) -> StudiedPair:
         how, categories = self.how, self.how.categories
         sides = [self._side(pair, side) for side in ("before", "after")]
         paired = pair_logs(
@@ -266,8 +268,9 @@ class _Builder:
         )
         items = paired.outcomes()
         kept = items.filter(pc.is_in(items["task"], pa.array(sorted(tasks), pa.string())))
-        self.store.keep_pair(key, result, kept)
-        return result
+        found = _studied(pair, result, categories)
+        self.store.keep_pair(key, found, kept)
+        return found
 
 
 def _studied(pair: StudyPair, result: ForgettingMap, categories: TaskMap | None) -> StudiedPair:

@@ -186,9 +186,15 @@ def differences(table: ItemTable) -> Differences:
     shared, sums, squares = (np.zeros((count, count)) for _ in range(3))
     if table.unit is None:
         for part in _parts(table.loss.shape[1]):
-            seen, loss = table.seen[:, part].astype(float), table.loss[:, part].astype(float)
-            shared += seen @ seen.T
-            mine, square = loss @ seen.T, loss**2 @ seen.T
+            loss = table.loss[:, part].astype(float)
+            if table.seen[:, part].all():  # most studies ask all models the same
+                both = np.full((count, count), float(loss.shape[1]))
+                mine = np.broadcast_to(loss.sum(axis=1)[:, None], both.shape)
+                square = np.broadcast_to((loss**2).sum(axis=1)[:, None], both.shape)
+            else:
+                seen = table.seen[:, part].astype(float)
+                both, mine, square = seen @ seen.T, loss @ seen.T, loss**2 @ seen.T
+            shared += both
             sums += mine - mine.T
             squares += square + square.T - 2 * loss @ loss.T
         step = np.ones_like(sums)

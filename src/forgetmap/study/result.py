@@ -14,7 +14,7 @@ from forgetmap.base.version import __version__
 from forgetmap.base.words import percent
 from forgetmap.map.result import Cell, Verdict
 from forgetmap.samples.comparability import Coverage
-from forgetmap.stats.estimate import Basis, Estimate, Range
+from forgetmap.stats.estimate import Basis, Estimate, Range, single_number
 from forgetmap.study.file import Attribute
 
 STUDY_SCHEMA_VERSION = 1
@@ -82,7 +82,7 @@ class Share(Frozen):
     @property
     def value(self) -> float:
         """The one number to order and draw by; see `Range.value`."""
-        return self.range.value if self.range else self.high_end
+        return single_number(self.low_end, self.high_end, self.basis)
 
     @property
     def estimate(self) -> Estimate | None:

@@ -26,14 +26,15 @@ from forgetmap.base.files import (
     write_text,
 )
 from forgetmap.base.limits import JSON_MIB, MIB
+from forgetmap.base.model import parse_result, sealed_json
 from forgetmap.base.sealed import EMPTY, SEAL, check_sealed, seal
 from forgetmap.base.version import __version__
 from forgetmap.capabilities.drift_result import Drift
-from forgetmap.map.result import ForgettingMap
 from forgetmap.samples.table import SCHEMA_VERSION, Samples
+from forgetmap.study.result import StudiedPair
 
 _Stored = TypeVar("_Stored")
-_VERSION = 1
+_VERSION = 2
 """Of what is stored, and how."""
 
 
@@ -60,7 +61,7 @@ def content_of(log: Path) -> list[tuple[str, str]]:
 
 
 class Store:
-    """A folder of stored logs, maps and items."""
+    """A folder of stored logs, pairs, items and drifts."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -84,22 +85,23 @@ class Store:
         samples.write(path)
         return Samples.read(path)
 
-    def map(self, key: str) -> ForgettingMap | None:
-        """A map that was made before, if its items are there too."""
-        path = self.folder / f"{key}.map.json"
+    def pair(self, key: str) -> StudiedPair | None:
+        """A pair that was compared before, if its items are there too."""
+        path = self.folder / f"{key}.pair.json"
         if not (path.is_file() and self.items_path(key).is_file()):
             return None
         most = JSON_MIB.value * MIB
 
-        def load() -> ForgettingMap:
+        def load() -> StudiedPair:
             check_sealed(self.items_path(key))
-            return ForgettingMap.from_json(read_small(path, most, "a stored map"))
+            text = read_small(path, most, "a stored pair")
+            return parse_result(StudiedPair, "stored pair", _VERSION, text)
 
         return _unless_damaged(load)
 
-    def keep_pair(self, key: str, result: ForgettingMap, items: pa.Table) -> None:
-        """Store a map and the outcomes of its items."""
-        result.write(self._ready / f"{key}.map.json")
+    def keep_pair(self, key: str, pair: StudiedPair, items: pa.Table) -> None:
+        """Store a pair that was compared, and the outcomes of its items."""
+        write_text(self._ready / f"{key}.pair.json", sealed_json(pair, indent=None))
         with replacing(self.items_path(key)) as temporary:
             with pq.ParquetWriter(temporary, items.schema, compression="zstd") as writer:
                 writer.write_table(items)

@@ -61,8 +61,10 @@ def _judged(cells: list[StudyCell], adjust: Adjust) -> list[StudyCell]:
         net: Net = "equal" if cell.verdict.net == "equal" else "undecided"
         if net != "equal" and changed[place] < ALPHA and cell.change.value:
             net = "worse" if cell.change.value < 0 else "better"
-        verdict = cell.verdict.model_copy(update={"forgetting": forgetting, "net": net})
-        judged.append(cell.model_copy(update={"verdict": verdict}))
+        if (forgetting, net) != (cell.verdict.forgetting, cell.verdict.net):
+            verdict = cell.verdict.model_copy(update={"forgetting": forgetting, "net": net})
+            cell = cell.model_copy(update={"verdict": verdict})
+        judged.append(cell)
     return judged
 
 
