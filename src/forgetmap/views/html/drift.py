@@ -10,7 +10,7 @@ from forgetmap.capabilities.drift_result import CapabilityDrift, Drift, MetricDr
 from forgetmap.pairing.scores import ScorePairs
 from forgetmap.views.html.shell import Page, depth
 
-_PAGE = Page("drift.html", "drift.css")
+_PAGE = Page("drift.html", ("drift.css",))
 _SURE = 2
 """Depth of colour that an undecided change cannot exceed."""
 

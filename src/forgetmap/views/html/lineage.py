@@ -32,7 +32,7 @@ _MOST_TICKS = 8
 """Doses that are all written on the axis of a curve."""
 _STAGE_WIDTH = 190
 """Pixels between two stages of a flow."""
-_PAGE = Page("lineage.html", "lineage.css", ("shared/start.js",))
+_PAGE = Page("lineage.html", ("lineage.css",), ("shared/start.js",))
 
 
 def write_page(result: Lineage, builder: Builder, path: str | Path) -> None:

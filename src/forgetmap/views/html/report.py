@@ -21,7 +21,7 @@ from forgetmap.map.items import PAGE, ItemStore, write_items
 from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS, ForgettingMap
 from forgetmap.views import words
 from forgetmap.views.html.report_words import ESTIMATORS
-from forgetmap.views.html.shell import Page, embedded, packed
+from forgetmap.views.html.shell import CONTROLS, Page, embedded, packed
 
 MOST_ITEMS = 100_000
 """Items listed in a file; `forgetmap serve` lists all."""
@@ -110,8 +110,9 @@ def render(
 @cache
 def page(*, remote: bool) -> Page:
     """The shell of the report; `remote` lets it ask its own server."""
-    scripts = tuple(f"report/{part}.js" for part in _PARTS)
-    return Page("report.html", "report.css", scripts, "'self'" if remote else "'none'")
+    scripts = (*CONTROLS, *(f"report/{part}.js" for part in _PARTS))
+    styles = ("controls.css", "report.css")
+    return Page("report.html", styles, scripts, "'self'" if remote else "'none'")
 
 
 def _listing(store: ItemStore) -> Listing:

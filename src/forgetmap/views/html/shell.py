@@ -33,6 +33,8 @@ _LONGEST = 600
 _LINES, _LINE = 80, 400
 """Lines of a longer text that are shown, and characters of a line."""
 _SHARED_SCRIPTS = ("shared/basics.js", "shared/charts.js")
+CONTROLS = ("shared/ranges.js", "shared/controls.js")
+"""Scripts of pages on which people choose, sort and filter; `controls.css` goes with them."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,14 @@ class Page:
     """What a page is made of; files are named as under `assets` and `templates`."""
 
     template: str
-    style_sheet: str | None = None
-    """Its own style sheet, besides the shared one."""
+    style_sheets: tuple[str, ...] = ()
+    """Its own style sheets, besides the shared one."""
     scripts: tuple[str, ...] = ()
     """Its own scripts, besides the shared ones. A page without any runs no script at all."""
     connect: str = "'none'"
     """Where its scripts may fetch from."""
+    images: str | None = None
+    """Where its pictures may come from; `data:` lets it make them itself."""
 
     def render(self, **context: Any) -> str:
         """The page as HTML. The same context gives the same bytes."""
@@ -64,15 +68,15 @@ class Page:
         """Its content security policy: nothing from anywhere, and only our scripts and styles."""
         scripts = [self._script, _plotly()] if self.scripts else []
         styles = [self._style, ""] if self.scripts else [self._style]  # plotly adds an empty one
+        images = f"img-src {self.images}; " if self.images else ""
         return (
             f"default-src 'none'; script-src {_hashes(scripts)}; style-src {_hashes(styles)}; "
-            f"connect-src {self.connect}; base-uri 'none'; form-action 'none'"
+            f"{images}connect-src {self.connect}; base-uri 'none'; form-action 'none'"
         )
 
     @cached_property
     def _style(self) -> str:
-        own = read(self.style_sheet) if self.style_sheet else ""
-        return read("page.css") + own
+        return "".join(read(name) for name in ("page.css", *self.style_sheets))
 
     @cached_property
     def _script(self) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from forgetmap.base.files import write_text
 from forgetmap.views.html.shell import Page
 
-_PAGE = Page("theory.html", "theory.css", ("theory/lab.js", "theory/main.js"))
+_PAGE = Page("theory.html", ("theory.css",), ("theory/lab.js", "theory/main.js"))
 
 
 def render() -> str:

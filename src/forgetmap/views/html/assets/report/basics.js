@@ -11,8 +11,6 @@ const TRANSITIONS = {
 };
 const NO_CAUSE = "not classified";
 
-const interval = (estimate) => `${points(estimate.low)} to ${points(estimate.high)}`;
-const pValue = (p) => (p < 0.001 ? "<0.001" : p.toFixed(3));
 const optionCounts = (cell) => (cell.k ? Object.keys(cell.k).join(", ") : "open");
 
 // --- what was lost and gained ------------------------------------------------------------------
@@ -23,14 +21,6 @@ function measured(cell, direction, measure = "lost") {
   const found = cell[measure]?.[direction];
   return found ? { ...found, low_end: found.value, high_end: found.value } : null;
 }
-
-// Exact where the chances of every item are known; the low end then leaves out guessing.
-const isExact = ({ basis }) => basis === "probabilities" || basis === "deterministic";
-const isRange = (found) => points(found.low_end) !== points(found.high_end);
-// As Range.value in Python: the low end of single runs may be a net number, which hides losses.
-const valueOf = (found) => (found.basis === "repeats" ? found.low_end : found.high_end);
-const ends = (found) =>
-  isRange(found) ? `${points(found.low_end)}–${points(found.high_end)}` : points(valueOf(found));
 
 // The most lost or gained first; of equals the one that may be more.
 const byLoss = (direction, measure) => (one, two) => {
@@ -75,36 +65,6 @@ const totals = [
   ...(hasCategories ? [["Mean of categories", map.macro]] : []),
 ];
 
-// Radio buttons that look like a row of chips; entries are [value, label, disabled].
-function choices(fieldset, entries, chosen, changed) {
-  for (const [value, label, disabled] of entries) {
-    const input = make("input", {
-      type: "radio",
-      name: fieldset.id,
-      value,
-      checked: value === chosen,
-      disabled,
-      onchange: () => changed(value),
-    });
-    fieldset.append(make("label", { class: "choice" }, input, make("span", {}, label)));
-  }
-}
-
-function fillSelect(select, entries, chosen) {
-  select.replaceChildren(
-    ...entries.map(([value, label]) =>
-      make("option", { value, selected: value === chosen }, label),
-    ),
-  );
-}
-
-let saidTimer = 0;
-function say(text) {
-  byId("said").textContent = text;
-  clearTimeout(saidTimer);
-  saidTimer = setTimeout(() => byId("said").replaceChildren(), 2500);
-}
-
 async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
@@ -119,10 +79,4 @@ async function copy(text, what) {
     );
     area.remove();
   }
-}
-
-function download(name, text) {
-  const address = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
-  make("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 1000);
 }

@@ -241,19 +241,6 @@ function groupsTable(rows) {
   );
 }
 
-function table(head, rows) {
-  return make(
-    "table",
-    {},
-    make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))),
-    make(
-      "tbody",
-      {},
-      ...rows.map((row) => make("tr", {}, ...row.map((cell) => make("td", {}, cell)))),
-    ),
-  );
-}
-
 // --- causes ------------------------------------------------------------------------------------
 
 function causeCounts() {

@@ -34,33 +34,6 @@ const widest = Math.max(
   ...Object.values(map.tasks).flatMap((cell) => [cell.lost.high, cell.gained.high]),
 );
 
-// The range as a small picture: full up to the low end, pale up to the high end, and the interval.
-function rangeBar(found, kind) {
-  const part = (name, from, to) => {
-    const element = make("i", { class: name });
-    element.style.left = `${(100 * from) / widest}%`;
-    element.style.width = `${(100 * (to - from)) / widest}%`;
-    return element;
-  };
-  return make(
-    "span",
-    { class: `span of-${kind}`, "aria-hidden": "true" },
-    part("most", 0, found.high_end),
-    part("sure", 0, found.low_end),
-    part("interval", found.low, found.high),
-  );
-}
-
-function rangeCell(found, kind) {
-  return make(
-    "td",
-    {},
-    ends(found),
-    rangeBar(found, kind),
-    make("span", { class: "under" }, interval(found)),
-  );
-}
-
 const flips = (both) =>
   both ? `${points(both.lost.value)} / ${points(both.gained.value)}` : "";
 
@@ -84,8 +57,8 @@ function taskRow([name, cell]) {
       make("span", { class: "under" }, brief(category(name), 40)),
     ),
     make("td", {}, whole(cell.n)),
-    rangeCell(cell.lost, "lost"),
-    rangeCell(cell.gained, "won"),
+    rangeCell(cell.lost, "lost", widest),
+    rangeCell(cell.gained, "won", widest),
     make(
       "td",
       { class: "text verdict" },

@@ -1,0 +1,50 @@
+// Things to choose from, tables, and what the page says in passing.
+
+// Radio buttons that look like a row of chips; entries are [value, label, disabled].
+function choices(fieldset, entries, chosen, changed) {
+  for (const [value, label, disabled] of entries) {
+    const input = make("input", {
+      type: "radio",
+      name: fieldset.id,
+      value,
+      checked: value === chosen,
+      disabled,
+      onchange: () => changed(value),
+    });
+    fieldset.append(make("label", { class: "choice" }, input, make("span", {}, label)));
+  }
+}
+
+function fillSelect(select, entries, chosen) {
+  select.replaceChildren(
+    ...entries.map(([value, label]) =>
+      make("option", { value, selected: value === chosen }, label),
+    ),
+  );
+}
+
+let saidTimer = 0;
+function say(text) {
+  byId("said").textContent = text;
+  clearTimeout(saidTimer);
+  saidTimer = setTimeout(() => byId("said").replaceChildren(), 2500);
+}
+
+function download(name, content, type = "text/csv;charset=utf-8") {
+  const address = URL.createObjectURL(new Blob([content], { type }));
+  make("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
+
+function table(head, rows) {
+  return make(
+    "table",
+    {},
+    make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))),
+    make(
+      "tbody",
+      {},
+      ...rows.map((row) => make("tr", {}, ...row.map((cell) => make("td", {}, cell)))),
+    ),
+  );
+}
