@@ -18,7 +18,8 @@ def serve(
         typer.Argument(
             readable=False,
             metavar="PATH...",
-            help="Folders written by compare --save, or two logs: BEFORE AFTER.",
+            help="Folders written by compare --save, or one written by study --site, or two logs: "
+            "BEFORE AFTER.",
         ),
     ],
     task_map: Annotated[

@@ -89,6 +89,17 @@ def run(
         Path | None,
         typer.Option(readable=False, metavar="FILE", help="Write the leaderboard as LaTeX."),
     ] = None,
+    site: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar="FOLDER",
+            help="Write a page to look at and send around, with a page for each pair.",
+        ),
+    ] = None,
+    pages: Annotated[
+        bool, typer.Option(help="For --site: the pages of the pairs; they take a second each.")
+    ] = True,
     cache: Annotated[
         Path | None,
         typer.Option(
@@ -114,9 +125,12 @@ def run(
 
       forgetmap study pairs.csv --sort size --json study.json --csv cells.csv
 
+      forgetmap study study.yaml --site site
+
       forgetmap study published
     """
     with clear_errors():
+        from forgetmap.base.words import clean
         from forgetmap.map.comparison import check_identity
         from forgetmap.study.build import run_study
         from forgetmap.study.file import Study
@@ -160,6 +174,17 @@ def run(
                 write_text(csv, to_csv(result))
             if latex:
                 write_text(latex, to_latex(result))
+        if site:
+            from forgetmap.views.html.study import write_site
+
+            with answer_bar(quiet, "pages") as tick:
+                logs = plan if isinstance(plan, Study) else None
+                notes = write_site(
+                    result, site, logs, task_map=task_map, pages=pages, tick=tick
+                )
+            if not quiet:
+                for note in notes:
+                    typer.echo(f"note: {clean(note, 300)}", err=True)
     if not quiet and str(json) != "-":
         from forgetmap.views.terminal.console import open_console
         from forgetmap.views.terminal.study import print_study

@@ -30,7 +30,8 @@ from forgetmap.map.items import TRANSITIONS, Filter
 from forgetmap.map.saved import SavedComparison, find_saved, open_saved, save_comparison
 from forgetmap.views.html.report import page as report_page
 from forgetmap.views.html.report import render
-from forgetmap.views.html.shell import Page
+from forgetmap.views.html.shell import Page, policy_of
+from forgetmap.views.html.study import INDEX, find_pages
 from forgetmap.views.words import headline
 
 try:
@@ -38,12 +39,18 @@ try:
     from starlette.applications import Starlette
     from starlette.datastructures import Headers, MutableHeaders
     from starlette.exceptions import HTTPException
-    from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+    from starlette.responses import (
+        FileResponse,
+        HTMLResponse,
+        RedirectResponse,
+        Response,
+        StreamingResponse,
+    )
     from starlette.routing import Route
 except ImportError as error:
     raise InputError("serving needs two more packages: pip install 'forgetmap[serve]'") from error
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 if TYPE_CHECKING:
@@ -73,8 +80,8 @@ def serve(
     """Serve the report until interrupted.
 
     Args:
-        paths: Folders written by `compare(save=...)`, or folders of such; or two logs, which are
-            compared first.
+        paths: Folders written by `compare(save=...)`, or folders of such; or the folder of one
+            study, as `write_site` writes it; or two logs, which are compared first.
         host: Where to listen; only this machine by default.
         port: Which port; 0 takes a free one.
         open_browser: Also open the page.
@@ -83,13 +90,20 @@ def serve(
     """
     listening = _listen(host, port)
     with listening, tempfile.TemporaryDirectory(prefix="forgetmap-") as folder:
-        comparisons = [open_saved(saved) for saved in _folders(paths, folder, comparing)]
         token = secrets.token_urlsafe(24)
-        app = make_app(comparisons, host=host, token=token)
+        pages = find_pages(Path(paths[0])) if len(paths) == 1 else {}
+        if pages:
+            _refuse(comparing, "a study keeps what it was made with")
+            app = make_site_app(pages, host=host, token=token)
+            what = f"a study with {len(pages) - 2} pages of pairs"
+        else:
+            comparisons = [open_saved(saved) for saved in _folders(paths, folder, comparing)]
+            app = make_app(comparisons, host=host, token=token)
+            what = f"{len(comparisons)} comparison{'s' * (len(comparisons) > 1)}"
         number = listening.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{number}/?token={token}"
-        say(f"{len(comparisons)} comparison{'s' * (len(comparisons) > 1)} at {address}")
+        say(f"{what} at {address}")
         if not _is_loopback(listening):
             say(
                 f"Warning: it listens at {host}. Everyone who reaches this machine and has the "
@@ -142,14 +156,16 @@ def _folders(paths: Sequence[str | Path], spare: str, comparing: dict[str, Any])
         if not folders:
             raise InputError(
                 f"{path}: holds no saved comparison; give folders written by forgetmap compare "
-                "--save, or two logs"
+                "--save or forgetmap study --site, or two logs"
             )
-    if given := [name for name, value in comparing.items() if value is not None]:
-        raise InputError(
-            f"{', '.join(given)}: for comparing two logs; a saved comparison keeps what it was "
-            "made with"
-        )
+    _refuse(comparing, "a saved comparison keeps what it was made with")
     return [folder for folders in saved.values() for folder in folders]
+
+
+def _refuse(comparing: dict[str, Any], why: str) -> None:
+    """Refuse options that only say how two logs are compared."""
+    if given := [name for name, value in comparing.items() if value is not None]:
+        raise InputError(f"{', '.join(given)}: for comparing two logs; {why}")
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -196,6 +212,21 @@ def make_app(comparisons: Sequence[SavedComparison], *, host: str, token: str) -
         Route("/{number:int}/item", item),
         Route("/{number:int}/items.csv", table),
     ]
+    return Guard(Starlette(routes=routes, exception_handlers={InputError: _damaged}), host, token)
+
+
+def make_site_app(pages: Mapping[str, Path], *, host: str, token: str) -> ASGIApp:
+    """The web application over the pages of a study, behind its guard."""
+
+    def page(request: Request) -> Response:
+        path = pages.get(request.path_params.get("name", INDEX))
+        if path is None:
+            raise HTTPException(404)
+        strict = f"{policy_of(path)}; frame-ancestors 'none'"
+        headers = {"content-security-policy": strict}
+        return FileResponse(path, media_type="text/html", headers=headers)
+
+    routes = [Route("/", page), Route("/{name:path}", page)]
     return Guard(Starlette(routes=routes, exception_handlers={InputError: _damaged}), host, token)
 
 

@@ -40,12 +40,13 @@ class Listing(NamedTuple):
     texts: list[str]
 
 
-def write_report(comparison: Comparison, path: str | Path) -> None:
+def write_report(comparison: Comparison, path: str | Path, *, study: str = "") -> None:
     """Write the report: one HTML file that needs nothing else, not even a network.
 
     Args:
         comparison: The compared logs, read with their text.
         path: The file to write.
+        study: The address of the study that the comparison is part of.
 
     Example:
         >>> import forgetmap
@@ -64,15 +65,21 @@ def write_report(comparison: Comparison, path: str | Path) -> None:
                 f"{items}: writing failed ({error.strerror or error}); make room there, or set "
                 f"TMPDIR to a folder with room; {path} was not written"
             ) from error
-        write_text(path, render(comparison.map, ItemStore(items)))
+        write_text(path, render(comparison.map, ItemStore(items), study=study))
 
 
 def render(
-    result: ForgettingMap, store: ItemStore, *, remote: bool = False, index: bool = False
+    result: ForgettingMap,
+    store: ItemStore,
+    *,
+    remote: bool = False,
+    index: bool = False,
+    study: str = "",
 ) -> str:
     """The page of a comparison.
 
-    `remote` leaves the items to a server, `index` says that it has a list of comparisons.
+    `remote` leaves the items to a server, `index` says that it has a list of comparisons, `study`
+    is the address of the study that it is part of.
     """
     listing = Listing({}, "", []) if remote else _listing(store)
     facts = {
@@ -93,6 +100,7 @@ def render(
         "page": PAGE,
         "remote": remote,
         "index": index,
+        "study": study,
         **listing.facts,
     }
     return page(remote=remote).render(

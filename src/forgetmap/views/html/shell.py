@@ -9,17 +9,21 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import html
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from forgetmap.base.errors import InputError
+from forgetmap.base.files import head
 from forgetmap.base.version import __version__
 from forgetmap.base.words import clean, percent
 from forgetmap.capabilities.drift_result import said, signed
@@ -32,6 +36,12 @@ _LONGEST = 600
 """Characters of a string, where a template does not ask for fewer."""
 _LINES, _LINE = 80, 400
 """Lines of a longer text that are shown, and characters of a line."""
+_HASHES = r"('none'|'sha256-[\w+/=]+'( 'sha256-[\w+/=]+')*)"
+_STRICT = re.compile(
+    rf"default-src 'none'; script-src {_HASHES}; style-src {_HASHES}; (img-src data:; )?"
+    r"connect-src 'none'; base-uri 'none'; form-action 'none'"
+)
+"""The policy of a page that needs no server."""
 _SHARED_SCRIPTS = ("shared/basics.js", "shared/charts.js")
 CONTROLS = ("shared/ranges.js", "shared/controls.js")
 """Scripts of pages on which people choose, sort and filter; `controls.css` goes with them."""
@@ -159,6 +169,16 @@ def packed(text: str | bytes) -> Markup:
     """Text as base64 of gzip; the same bytes for the same text."""
     data = text.encode() if isinstance(text, str) else text
     return Markup(base64.b64encode(gzip.compress(data, 6, mtime=0)).decode())
+
+
+def policy_of(path: Path) -> str:
+    """The content policy that a written page has; a page that lets more run is refused."""
+    start = head(path).decode("utf-8", "replace")
+    found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', start)
+    policy = html.unescape(found[1]) if found else ""
+    if not _STRICT.fullmatch(policy):
+        raise InputError(f"{path}: is not a page that forgetmap wrote")
+    return policy
 
 
 def _hashes(texts: list[str]) -> str:
