@@ -21,12 +21,15 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.files import replacing
 from forgetmap.map.items import PAGE, TRANSITIONS, Filter, ItemStore
 from forgetmap.map.saved import find_saved, open_saved, save_comparison
+from forgetmap.views.html.report import write_report
 from places import ROOT
 from report_logs import CATEGORIES, HOSTILE, made_log, mapped
+from study_results import made_result
 
 pytest.importorskip("starlette", reason="starlette is not here: pip install -e .[serve]")
 
-from forgetmap.views.serve import make_app, serve
+from forgetmap.views.html.study import find_pages, write_site
+from forgetmap.views.serve import make_app, make_site_app, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -420,3 +423,40 @@ def test_what_cannot_be_served_is_refused_in_one_line(saved: Path, tmp_path: Pat
         serve([saved], task_map="tasks.csv")
     with pytest.raises(InputError, match="--port"):
         serve([saved], host="192.0.2.1", port=80)
+
+
+# --- the site of a study --------------------------------------------------------------------------
+
+
+def test_a_study_is_served_page_by_page(tmp_path: Path) -> None:
+    write_site(made_result(4, 3, 2), tmp_path / "site")
+    made = mapped(made_log("before"), made_log("after"), CATEGORIES)
+    (tmp_path / "site" / "pairs").mkdir()
+    write_report(made, tmp_path / "site" / "pairs" / "one.html")
+    (tmp_path / "secret.html").write_text("not yours")
+    (tmp_path / "site" / "pairs" / "out.html").symlink_to(tmp_path / "secret.html")
+    (tmp_path / "site" / "pairs" / "odd.html").write_text("<script>alert(1)</script>")
+    pages = find_pages(tmp_path / "site")
+    with Client(make_site_app(pages, host="127.0.0.1", token=TOKEN)) as client:
+        assert client.get("/").status_code == 403
+        client.enter()
+        first = client.get("/")
+        assert "Study of 4 pairs" in first.text
+        policy = first.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; ")
+        assert policy.endswith("form-action 'none'; frame-ancestors 'none'")
+        assert "unsafe" not in policy
+        assert client.get("/index.html").text == first.text
+        assert client.get("/pairs/one.html").status_code == 200
+        away = ("/study.json", "/pairs/out.html", "/pairs/%2e%2e/study.json", "/etc/passwd")
+        for wrong in away:
+            assert client.get(wrong).status_code == 404, wrong
+        odd = client.get("/pairs/odd.html")
+        assert odd.status_code == 500
+        assert "is not a page that forgetmap wrote" in odd.text
+
+
+def test_a_study_takes_no_options_for_logs(tmp_path: Path) -> None:
+    write_site(made_result(2, 2, 0, bare=True), tmp_path / "site")
+    with pytest.raises(InputError, match="task_map: for comparing two logs; a study keeps"):
+        serve([tmp_path / "site"], task_map="harmon")

@@ -173,17 +173,18 @@ function textWidth(text, size = 13, weight = 400) {
   return pen.measureText(text).width;
 }
 
-// A text on one line, cut so that it fits into a width.
+// A text on one line, cut in the middle so that it fits: names often differ at their ends.
 function fitted(text, room, size = 13) {
   const line = brief(text, 160);
   if (textWidth(line, size) <= room) return line;
+  const cut = (kept) => `${line.slice(0, Math.ceil(kept / 2))}…${line.slice(line.length - Math.floor(kept / 2))}`;
   let [low, high] = [0, line.length];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    if (textWidth(`${line.slice(0, middle)}…`, size) <= room) low = middle;
+    if (textWidth(cut(middle), size) <= room) low = middle;
     else high = middle - 1;
   }
-  return `${line.slice(0, low)}…`;
+  return cut(low);
 }
 
 const depthOf = (share) => study.steps.filter((step) => share >= step).length;

@@ -1,11 +1,12 @@
 // Chosen pairs side by side: radars or bars, lost and gained apart.
 
-const MOST_AXES = 24; // more names around a circle would lie on each other
+// More names around a circle would lie on each other.
+const mostAxes = () => (narrow() ? 8 : state.as === "bars" ? 40 : 24);
 
 function comparedColumns(chosen) {
   const names = study.columns[state.by];
   const places = orderedColumns(chosen).filter((place) => chosen.some((pair) => pair[state.by][place]));
-  return places.slice(0, MOST_AXES).map((place) => ({ name: names[place], place }));
+  return places.slice(0, mostAxes()).map((place) => ({ name: names[place], place }));
 }
 
 const percentOf = (found) => (found ? 100 * valueOf(found) : null);
@@ -64,7 +65,7 @@ function radarAxes(columns, domain, most) {
       direction: "clockwise",
       categoryarray: places,
       tickvals: places,
-      ticktext: columns.map(({ name }) => label(name, columns.length > 12 ? 14 : 18)),
+      ticktext: columns.map(({ name }) => label(name, narrow() ? 12 : columns.length > 12 ? 14 : 18)),
       tickfont: { size: columns.length > 12 ? 11 : 12 },
     },
   };
@@ -79,7 +80,7 @@ const directionTitle = (direction, x, y) => ({
 function drawRadars(chosen, columns) {
   const stacked = narrow();
   const domains = stacked
-    ? [{ x: [0.2, 0.8], y: [0.56, 0.92] }, { x: [0.2, 0.8], y: [0.02, 0.38] }]
+    ? [{ x: [0.25, 0.75], y: [0.58, 0.9] }, { x: [0.25, 0.75], y: [0.04, 0.36] }]
     : [{ x: [0.1, 0.4], y: [0.02, 0.86] }, { x: [0.6, 0.9], y: [0.02, 0.86] }];
   const values = chosen.flatMap((pair) =>
     columns.flatMap(({ place }) => DIRECTIONS.map(({ key }) => percentOf(pair[state.by][place]?.[key]) ?? 0)),
@@ -93,7 +94,7 @@ function drawRadars(chosen, columns) {
       chosen.map((pair, index) => radarTrace(pair, index, columns, direction, side ? "polar2" : "polar")),
     ),
     {
-      height: (stacked ? 780 : 500) + 22 * lines,
+      height: (stacked ? 640 : 500) + 22 * lines,
       margin: { l: 24, r: 24, t: 22 * lines + 24, b: 36 },
       polar: radarAxes(columns, domains[0], most),
       polar2: radarAxes(columns, domains[1], most),

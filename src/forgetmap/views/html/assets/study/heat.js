@@ -1,7 +1,7 @@
 // The heat map: pairs by categories or tasks. A cell has two halves, so that a gain hides no loss.
 // It is drawn by hand: plotly has no split cells, and ten thousand of them must follow a filter.
 
-const HEAT = { gap: 6, heading: 30, group: 12, least: 5, most: 110 };
+const HEAT = { gap: 6, heading: 30, least: 4.5, most: 110, split: 26, between: 26, all: 14 };
 const NUMBERS = { both: 78, lost: 50, gained: 50 }; // a cell with its numbers
 const SLANTED = 18; // columns this wide have slanted names, others upright ones
 const heat = { model: null, at: null, frame: 0 };
@@ -45,57 +45,76 @@ function heatRows(list) {
 
 // As wide as fits: slanted names reach over the last columns, so room is left for them.
 function columnWidth(room, sizes) {
-  const count = sizes.length;
-  const reach = (width) => Math.max(...sizes.map((size, place) => (place + 0.5) * width + 0.71 * size + 10));
   const slanted = Math.min(
-    room / count,
+    room / sizes.length,
     ...sizes.map((size, place) => (room - 0.71 * size - 10) / (place + 0.5)),
   );
-  return slanted >= SLANTED && reach(slanted) <= room + 1 ? slanted : room / count;
+  return slanted >= SLANTED ? slanted : room / sizes.length;
 }
 
-function heatModel() {
-  const list = wantedPairs();
-  const rows = heatRows(list);
-  const names = study.columns[state.by];
-  const columns = [
-    { name: "All", cell: (pair) => pair.old },
-    ...orderedColumns(list).map((place) => ({
-      name: names[place],
-      cell: (pair) => pair[state.by][place],
-    })),
-  ];
-  const room = printing ? PAPER_WIDTH : byId("map-chart").clientWidth;
-  const longest = Math.max(60, ...rows.map(({ pair }) => (pair ? textWidth(brief(pair.name, 160)) : 0)));
-  const labels = Math.min(longest + 14, narrow() ? 0.34 * room : 300);
-  const sizes = columns.map(({ name }) => Math.min(textWidth(brief(name, 60), 12), 170));
-  const perColumn = columnWidth(room - labels - HEAT.gap - 12, sizes);
+// Narrow halves would blur into stripes: then what was lost and gained stand side by side instead.
+function heatPanels(room, sizes) {
+  const directions = shownDirections();
   const least = NUMBERS[state.show] ?? NUMBERS.both;
-  const withNumbers =
-    state.size === "numbers" ? !printing || perColumn >= least : state.size === "" && perColumn >= least;
-  const width = withNumbers
-    ? Math.min(Math.max(least, perColumn), HEAT.most)
-    : Math.min(Math.max(HEAT.least, perColumn), HEAT.most);
-  const height = withNumbers ? 26 : rows.length > 60 ? 14 : 20;
+  const width = columnWidth(room, sizes);
+  const wanted = state.size === "numbers" && !(printing && width < least);
+  if (wanted || (state.size === "" && width >= least))
+    return { panels: [directions], withNumbers: true, width: Math.max(width, least) };
+  if (directions.length === 1 || width >= HEAT.split) return { panels: [directions], width };
+  const each = columnWidth((room - HEAT.between) / 2, sizes);
+  return { panels: directions.map((one) => [one]), width: each };
+}
+
+function heatColumns(list, panels, width) {
+  const names = study.columns[state.by];
+  const order = orderedColumns(list);
+  let x = 0;
+  return panels.flatMap((directions, panel) => {
+    if (panel) x += HEAT.between;
+    const first = Math.max(width, HEAT.all);
+    const all = { name: "All", cell: (pair) => pair.old, directions, x, width: first, isFirst: true };
+    x += first + HEAT.gap;
+    const rest = order.map((place) => {
+      const column = { name: names[place], cell: (pair) => pair[state.by][place], directions, x, width };
+      x += width;
+      return column;
+    });
+    return [all, ...rest];
+  });
+}
+
+function placeRows(rows, height) {
   let top = 0;
   for (const row of rows) {
     row.y = top;
     top += row.heading ? HEAT.heading : height;
   }
-  columns.forEach((column, index) => {
-    column.x = index * width + (index ? HEAT.gap : 0);
-  });
+  return top;
+}
+
+function heatModel() {
+  const list = wantedPairs();
+  const rows = heatRows(list);
+  const room = printing ? PAPER_WIDTH : byId("map-chart").clientWidth;
+  const longest = rows.map(({ pair }) => (pair ? textWidth(brief(pair.name, 160)) : 0));
+  const labels = Math.min(Math.max(60, ...longest) + 14, narrow() ? 0.36 * room : 300);
+  const sizes = ["All", ...study.columns[state.by]].map((name) =>
+    Math.min(textWidth(brief(name, 60), 12), 170),
+  );
+  const fit = heatPanels(room - labels - 2 * (HEAT.gap + HEAT.all), sizes);
+  const width = Math.min(Math.max(HEAT.least, fit.width), HEAT.most);
+  const columns = heatColumns(list, fit.panels, width);
+  const height = fit.withNumbers ? 26 : rows.length > 60 ? 14 : 20;
   const slanted = width >= SLANTED;
-  const head = Math.max(...sizes) * (slanted ? 0.71 : 1) + 18;
+  const title = fit.panels.length > 1 ? 24 : 0;
   const end = columns.at(-1).x + width;
-  const reach = slanted
-    ? Math.max(...columns.map(({ x }, index) => x + width / 2 + 0.71 * sizes[index] + 10))
-    : 0;
+  const reach = columns.map(({ x }, place) => x + width / 2 + 0.71 * sizes[place % sizes.length] + 10);
   return {
-    ...{ rows, columns, labels, width, height, withNumbers, slanted, head },
-    bottom: top,
-    right: Math.max(end, reach) + 2,
-    end,
+    ...{ rows, columns, labels, width, height, slanted, title, end },
+    withNumbers: Boolean(fit.withNumbers),
+    head: Math.max(...sizes) * (slanted ? 0.71 : 1) + 18 + title,
+    bottom: placeRows(rows, height),
+    right: Math.max(end, slanted ? Math.max(...reach) : 0) + 2,
   };
 }
 
@@ -106,29 +125,32 @@ const font = () => getComputedStyle(document.body).fontFamily;
 
 // All cells of one colour are one path: quick, whatever their number.
 function heatPaths(model) {
-  const directions = shownDirections();
   const paths = new Map();
   const add = (key, text) => {
     if (paths.has(key)) paths.get(key).push(text);
     else paths.set(key, [text]);
   };
   const gap = model.width > 12 ? 1 : model.width > 7 ? 0.5 : 0.25;
-  const half = (model.width - gap) / directions.length;
   const line = model.height > 18 ? 2 : 1.2;
   for (const { pair, y } of model.rows) {
     if (!pair) continue;
     for (const column of model.columns) {
       const cell = column.cell(pair);
       if (!cell) {
-        add("missing", `M${column.x + 2} ${y + model.height / 2}h${Math.max(model.width - 5, 1)}`);
+        add("missing", `M${column.x + 2} ${y + model.height / 2}h${Math.max(column.width - 5, 1)}`);
         continue;
       }
+      const { directions } = column;
+      const half = (column.width - gap) / directions.length;
       directions.forEach((direction, index) => {
         const depth = depthOf(valueOf(cell[direction.key]));
+        const part = half - (directions.length > 1 ? gap / 2 : 0);
         const x = column.x + index * half;
-        add(`${direction.hue} ${depth}`, box(x.toFixed(2), y, (half - (directions.length > 1 ? gap / 2 : 0)).toFixed(2), model.height - gap));
+        const path = box(x.toFixed(2), y, part.toFixed(2), model.height - gap);
+        add(`${direction.hue} ${depth}`, path);
       });
-      if (cell.forgetting === "lost")
+      // Gains alone keep the mark too: they must not hide that something was lost.
+      if (cell.forgetting === "lost" && (directions[0] === LOST || state.show === "gained"))
         add("sure", box(column.x.toFixed(2), y + model.height - gap - line, (half - gap / 2).toFixed(2), line));
     }
   }
@@ -145,22 +167,25 @@ function heatPaths(model) {
 
 // The numbers of the cells inside a window; all of them where there is no window.
 function heatNumbers(model, view) {
-  const directions = shownDirections();
   const inside = ({ y }) => !view || (y + model.height > view.top && y < view.bottom);
   const seen = model.columns.filter(
-    ({ x }) => !view || (x + model.width > view.left && x < view.right),
+    ({ x, width }) => !view || (x + width > view.left && x < view.right),
   );
   const texts = [];
   for (const row of model.rows.filter((one) => one.pair && inside(one))) {
     for (const column of seen) {
       const cell = column.cell(row.pair);
       if (!cell) continue;
-      directions.forEach((direction, index) => {
-        const x = column.x + (model.width / directions.length) * (index + 0.5) - 0.5;
+      column.directions.forEach((direction, index) => {
+        const x = column.x + (column.width / column.directions.length) * (index + 0.5) - 0.5;
         texts.push(
           shape(
             "text",
-            { x, y: row.y + model.height / 2 + 4, "font-weight": direction === LOST && cell.forgetting === "lost" ? 650 : null },
+            {
+              x,
+              y: row.y + model.height / 2 + 4,
+              "font-weight": direction === LOST && cell.forgetting === "lost" ? 650 : null,
+            },
             signed(direction, cell[direction.key]),
           ),
         );
@@ -175,13 +200,25 @@ function heatNumbers(model, view) {
 }
 
 function columnTexts(model) {
-  const stride = model.slanted ? 1 : Math.ceil(12.5 / model.width);
+  const stride = model.slanted ? 1 : Math.ceil(13 / model.width);
+  const panel = model.columns.length / (model.title ? 2 : 1);
+  const titles = model.columns
+    .filter(({ isFirst }) => isFirst && model.title)
+    .map(({ x, directions: [direction] }) =>
+      shape(
+        "text",
+        { x, y: 14, "font-size": 13, "font-weight": 650, fill: colour(direction.colour) },
+        `${direction.sign} ${direction.key}`,
+      ),
+    );
   return shape(
     "g",
     { "font-size": 12, "font-family": font(), fill: colour("ink") },
-    ...model.columns.flatMap((column, index) => {
-      if (index && (index - 1) % stride) return [];
-      const x = column.x + model.width / 2 + (model.slanted ? 0 : 4);
+    ...titles,
+    ...model.columns.flatMap((column, place) => {
+      const index = place % panel;
+      if (index && (index - (model.slanted ? 0 : stride)) % stride) return [];
+      const x = column.x + column.width / 2 + (model.slanted ? 0 : 4);
       const text = shape(
         "text",
         {
@@ -301,8 +338,8 @@ function drawHeat() {
 
 function heatCaption(model) {
   const shown = wantedPairs().length;
-  const halves = { both: "left half lost (−), right half gained (+)", lost: "lost (−) alone", gained: "gained (+) alone" };
-  const skipped = !model.slanted && model.width < 12.5 ? " Not every name is written; point at a cell to read it." : "";
+  const halves = { both: model.title ? "lost (−) on the left, gained (+) on the right" : "left half lost (−), right half gained (+)", lost: "lost (−) alone", gained: "gained (+) alone" };
+  const skipped = !model.slanted && model.width < 13 ? " Not every name is written; point at a cell to read it." : "";
   const range = pairs.some((pair) => isRange(pair.old.lost))
     ? " Where only single runs are known, a number is the most that it can be."
     : "";
@@ -342,7 +379,7 @@ function heatPicture() {
   const move = (x, y, ...parts) => shape("g", { transform: `translate(${x} ${y})` }, ...parts);
   const top = legend.height + 20;
   const svg = shape(
-    "svg",
+    "g",
     {},
     move(12, 10, legend.part),
     move(12 + model.labels, top, columnTexts(model)),
@@ -350,21 +387,22 @@ function heatPicture() {
     move(12 + model.labels, top + model.head, ...heatPaths(model)),
   );
   if (model.withNumbers) svg.append(move(12 + model.labels, top + model.head, heatNumbers(model, null)));
-  return { svg, width, height: top + model.head + model.bottom + 4 };
+  return { inner: textOf(svg), width, height: top + model.head + model.bottom + 4 };
 }
 
 function showHeatTable() {
   const model = heat.model;
+  const columns = model.columns.slice(0, model.columns.length / (model.title ? 2 : 1));
   const both = (cell) =>
     cell ? `−${ends(cell.lost)} / +${ends(cell.gained)}` : "not compared";
   byId("map-numbers")
     .querySelector("div")
     .replaceChildren(
       table(
-        ["pair", ...model.columns.map(({ name }) => brief(name, 40))],
+        ["pair", ...columns.map(({ name }) => brief(name, 40))],
         model.rows
           .filter(({ pair }) => pair)
-          .map(({ pair }) => [pairLink(pair), ...model.columns.map(({ cell }) => both(cell(pair)))]),
+          .map(({ pair }) => [pairLink(pair), ...columns.map(({ cell }) => both(cell(pair)))]),
       ),
     );
 }
@@ -378,7 +416,7 @@ function cellAt(event) {
   const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
   const { model } = heat;
   const row = model.rows.findIndex((one) => one.pair && y >= one.y && y < one.y + model.height);
-  const column = model.columns.findIndex((one) => x >= one.x && x < one.x + model.width);
+  const column = model.columns.findIndex((one) => x >= one.x && x < one.x + one.width);
   return row < 0 || column < 0 || y < 0 ? null : { row, column };
 }
 
@@ -396,7 +434,7 @@ function pointAtCell(at, spoken = false) {
   for (const [name, value] of Object.entries({
     x: column.x - 0.5,
     y: row.y - 0.5,
-    width: model.width,
+    width: column.width,
     height: model.height,
     fill: "none",
     stroke: colour("ink"),
@@ -437,7 +475,7 @@ function setUpHeat() {
   const hasCategories = study.columns.category.length > 0;
   const hasTasks = study.columns.task.length > 0;
   fixed("map-by", [["category", "categories", !hasCategories], ["task", "tasks", !hasTasks]], "by");
-  fixed("map-show", [["both", "both halves"], ["lost", "− lost"], ["gained", "+ gained"]], "show");
+  fixed("map-show", [["both", "both"], ["lost", "− lost"], ["gained", "+ gained"]], "show");
   fixed("map-size", [["", "as fits"], ["numbers", "with numbers"], ["fit", "overview"]], "size");
   const target = byId("map-chart");
   const on = (name, react) => target.addEventListener(name, react);
@@ -469,7 +507,6 @@ function setUpHeat() {
 }
 
 function showHeatChoices() {
-  if (!study.columns[state.by]?.length) state.by = study.columns.category.length ? "category" : "task";
   for (const [id, name] of [["map-by", "by"], ["map-show", "show"], ["map-size", "size"]])
     for (const input of byId(id).querySelectorAll("input")) input.checked = input.value === state[name];
   for (const [id, name] of [["map-rows", "rows"], ["map-columns", "columns"], ["map-group", "group"]])

@@ -23,6 +23,7 @@ function isOnScreen(id) {
 function drawPage() {
   if (!study) return;
   clearTimeout(timer);
+  delete document.documentElement.dataset.ready;
   const now = ([id]) => printing || id === "filters" || id === "life" || isOnScreen(id);
   for (const part of PARTS.filter(now)) part[1]();
   waiting = PARTS.filter((part) => !now(part) && byId(part[0]));
@@ -84,6 +85,10 @@ function showNotes() {
   );
 }
 
+// Until the browser has shown what was drawn.
+const painted = () =>
+  new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+
 async function start() {
   await openStudy();
   setUpAddress();
@@ -98,8 +103,8 @@ async function start() {
   setUpItems();
   showNotes();
   setUpTheme(); // draws the page
-  document.documentElement.dataset.seen = "true";
-  await new Promise(requestAnimationFrame);
+  await painted();
+  document.documentElement.dataset.seen = String(Math.round(performance.now())); // ms, for tests
   await loadPlotly();
   drawPage();
   if (section) goTo(section);

@@ -20,6 +20,13 @@ const DEFAULTS = {
   page: "1",
   item: "",
 };
+const ALLOWED = {
+  by: ["category", "task"],
+  show: ["both", "lost", "gained"],
+  size: ["", "numbers", "fit"],
+  columns: ["cluster", "lost", "gained", "name"],
+  as: ["radar", "bars"],
+};
 let state = { ...DEFAULTS, pair: [], filters: new Map() };
 let section = ""; // the place in the page that the address names
 
@@ -33,6 +40,9 @@ function readAddress() {
     else if (name.startsWith("f."))
       next.filters.set(name.slice(2), [...(next.filters.get(name.slice(2)) ?? []), value]);
   }
+  for (const [name, values] of Object.entries(ALLOWED))
+    if (!values.includes(next[name])) next[name] = DEFAULTS[name];
+  if (!study.columns[next.by].length) next.by = next.by === "task" ? "category" : "task";
   return { next, place: SECTIONS.includes(place) ? place : "" };
 }
 
