@@ -95,7 +95,6 @@ def render(
         headline=data["headline"],
         hidden=data["hidden"],
         pairs=len(result.pairs),
-        source=result.source,
         has_drift=any(pair.drift for pair in result.pairs),
         data=packed(orjson.dumps(data, option=orjson.OPT_SERIALIZE_NUMPY)),
     )

@@ -37,10 +37,10 @@ function radarTrace(pair, index, columns, direction, subplot) {
   };
 }
 
-// Two or three round numbers up to the rim.
+// Two to four round numbers; the last is the rim.
 function radialTicks(most) {
-  const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50].find((one) => most / one <= 3.5) ?? 50;
-  return Array.from({ length: Math.floor(most / step) }, (_, place) => step * (place + 1));
+  const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50].find((one) => most / one <= 4) ?? 50;
+  return Array.from({ length: Math.ceil(most / step) }, (_, place) => step * (place + 1));
 }
 
 function radarAxes(columns, domain, most) {
@@ -49,7 +49,7 @@ function radarAxes(columns, domain, most) {
     domain,
     bgcolor: "rgba(0,0,0,0)",
     radialaxis: {
-      range: [0, most],
+      range: [0, radialTicks(most).at(-1)],
       ticksuffix: " %",
       gridcolor: colour("line"),
       linecolor: colour("line"),
@@ -85,7 +85,7 @@ function drawRadars(chosen, columns) {
   const values = chosen.flatMap((pair) =>
     columns.flatMap(({ place }) => DIRECTIONS.map(({ key }) => percentOf(pair[state.by][place]?.[key]) ?? 0)),
   );
-  const most = Math.max(1, ...values) * 1.08; // one scale for both, so that they can be compared
+  const most = Math.max(1, ...values); // one scale for both, so that they can be compared
   const lines = Math.ceil(chosen.length / (stacked ? 1 : 3));
   return draw(
     "compare-chart",
@@ -138,7 +138,7 @@ function barTrace(pair, index, columns, direction, axis_) {
 function drawBars(chosen, columns) {
   const lines = Math.ceil(chosen.length / (narrow() ? 1 : 3));
   const names = columns.map(({ name }) => label(name, narrow() ? 12 : 28));
-  const room = 16 + Math.max(...names.map((name) => textWidth(name, 13)));
+  const room = 24 + Math.max(...names.map((name) => textWidth(name, 13)));
   const top = 22 * lines + 40;
   const height = columns.length * (12 + 13 * chosen.length) + top + 44;
   return draw(
@@ -158,6 +158,7 @@ function drawBars(chosen, columns) {
         tickvals: columns.map((_, place) => place),
         ticktext: names,
         range: [columns.length - 0.5, -0.5],
+        ...apart(),
         fixedrange: true,
         showgrid: false,
         zeroline: false,

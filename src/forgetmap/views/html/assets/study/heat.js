@@ -420,7 +420,7 @@ function cellAt(event) {
   return row < 0 || column < 0 || y < 0 ? null : { row, column };
 }
 
-function pointAtCell(at, spoken = false) {
+function pointAtCell(at, { spoken = false, withLink = false } = {}) {
   const { model } = heat;
   const here = byId("map-chart").querySelector(".here");
   heat.at = at;
@@ -442,7 +442,7 @@ function pointAtCell(at, spoken = false) {
   }))
     here.setAttribute(name, value);
   const words = cellWords(row.pair, column.name, column.cell(row.pair));
-  showTip(words, row.pair, here.getBoundingClientRect());
+  showTip(words, row.pair, here.getBoundingClientRect(), withLink);
   if (spoken) byId("map-said").textContent = words.join("; ");
 }
 
@@ -461,7 +461,7 @@ function moveInHeat(event) {
   const column = Math.min(Math.max(at ? at.column + step[1] : 0, 0), model.columns.length - 1);
   pointAtCell({ row, column });
   byId("map-chart").querySelector(".here").scrollIntoView({ block: "nearest", inline: "nearest" });
-  return pointAtCell({ row, column }, true);
+  return pointAtCell({ row, column }, { spoken: true });
 }
 
 function openPair(pair) {
@@ -487,7 +487,7 @@ function setUpHeat() {
     const at = cellAt(event);
     if (!at || event.target.closest("a")) return;
     if (event.pointerType === "mouse") openPair(heat.model.rows[at.row].pair);
-    else pointAtCell(at); // a finger cannot point first: the note has the link
+    else pointAtCell(at, { withLink: true }); // a finger cannot point first: the note has the link
   });
   on("scroll", () => {
     cancelAnimationFrame(heat.frame);
@@ -515,7 +515,7 @@ function showHeatChoices() {
 
 // --- the note beside what is pointed at --------------------------------------------------------
 
-function showTip(lines, pair, frame) {
+function showTip(lines, pair, frame, withLink) {
   const tip = byId("tip");
   const [title, ...rest] = lines;
   tip.replaceChildren(
@@ -524,16 +524,19 @@ function showTip(lines, pair, frame) {
       make("div", { class: line.startsWith("lost") ? "lost" : line.startsWith("gained") ? "won" : "" }, line),
     ),
     pair.page
-      ? make("a", { href: pair.page }, "Open its report")
-      : make("div", { class: "soft" }, "no page for this pair"),
+      ? withLink
+        ? make("a", { href: pair.page }, "Open its report")
+        : make("div", { class: "soft" }, "A click opens its report.")
+      : make("div", { class: "soft" }, "There is no page for this pair."),
   );
   tip.hidden = false;
   const size = tip.getBoundingClientRect();
   const room = document.documentElement.clientWidth;
   const left = Math.min(Math.max(8, frame.left + frame.width / 2 - size.width / 2), room - size.width - 8);
-  const above = frame.top - size.height - 8;
+  const below = frame.bottom + 10;
+  const fits = below + size.height < window.innerHeight;
   tip.style.left = `${left}px`;
-  tip.style.top = `${above > 60 ? above : frame.bottom + 8}px`;
+  tip.style.top = `${fits ? below : Math.max(8, frame.top - size.height - 10)}px`;
 }
 const hideTip = () => {
   byId("tip").hidden = true;
