@@ -215,6 +215,7 @@ def _pair(
         },
         coverage=None,
         metric={},
+        new_tasks=[] if bare or published else [f"task 000{words}"],
         confounds=[f"seed{words}"] if number == 0 else [],
         warnings=[],
         drift=drift,
@@ -347,6 +348,7 @@ def _trade_off(names: list[str], front: list[str]) -> TradeOff:
     curves = [
         Curve(
             value=method,
+            start="alder-base",
             points=[
                 CurvePoint(learned=0.1 * step, lost=0.02 * step * (place + 1), pairs=[names[step]])
                 for step in range(1, 4)
@@ -358,6 +360,7 @@ def _trade_off(names: list[str], front: list[str]) -> TradeOff:
     ]
     equal = EqualLearning(
         learned=0.2,
+        start="alder-base",
         methods=[
             AtLearning(value="sft", lost=0.04, interval=estimate(0.04), why=None),
             AtLearning(value="rl", lost=0.08, interval=None, why="one training alone"),

@@ -10,7 +10,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from forgetmap.views.figures import style
-from forgetmap.views.html import drift, lineage, report, shell, theory, trend
+from forgetmap.views.html import drift, lineage, report, shell, study, theory, trend
 from places import ROOT
 from report_logs import HOSTILE
 
@@ -18,6 +18,7 @@ PAGES = {
     "drift": drift._PAGE,
     "lineage": lineage._PAGE,
     "report": report.page(remote=False),
+    "study": study._PAGE,
     "theory": theory._PAGE,
     "trend": trend._PAGE,
 }

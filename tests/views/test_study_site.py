@@ -211,7 +211,7 @@ def test_what_is_not_known_is_said_and_never_made_up(browser: Browser, tmp_path:
     found = visit(browser, address(tmp_path / "site", "#board"))
     assert "as published by Somebody (2025)" in found.text("#summary")
     assert "no intervals, tests, verdicts or items" in found.text("#notes")
-    assert "not available" in found.text("#board-table")
+    assert "there are no verdicts" in found.text("#board-lead")
     assert "(no interval)" in found.page.evaluate(
         "document.getElementById('trade-chart').data.at(-1).hovertext[0]"
     )

@@ -179,9 +179,7 @@ def run(
 
             with answer_bar(quiet, "pages") as tick:
                 logs = plan if isinstance(plan, Study) else None
-                notes = write_site(
-                    result, site, logs, task_map=task_map, pages=pages, tick=tick
-                )
+                notes = write_site(result, site, logs, task_map=task_map, pages=pages, tick=tick)
             if not quiet:
                 for note in notes:
                     typer.echo(f"note: {clean(note, 300)}", err=True)

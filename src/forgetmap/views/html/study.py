@@ -45,7 +45,6 @@ def write_site(
     plan: Study | None = None,
     *,
     task_map: str | Path | TaskMap | None = None,
-    new: Iterable[str] = (),
     pages: bool = True,
     tick: Callable[[int, int], None] | None = None,
 ) -> list[str]:
@@ -56,7 +55,6 @@ def write_site(
         folder: Made if it is not there; a site written to it before is replaced.
         plan: The study file, which says where the logs are; without it pairs get no pages.
         task_map: Categories of the tasks; by default the one that the study file names.
-        new: Tasks that the trainings were meant to teach, beside those that the file names.
         pages: Whether to write a page for each pair; this reads the text of the logs.
         tick: Called with the number of pages that are written, and of all.
 
@@ -73,7 +71,7 @@ def write_site(
     if plan is not None and pages:
         asked = task_map if task_map is not None else plan.task_map
         categories = asked if isinstance(asked, TaskMap | None) else TaskMap.load(asked)
-        writer = _Pages(result, plan, folder, categories, frozenset(new))
+        writer = _Pages(result, plan, folder, categories)
         written, lives, notes = writer.write(tick)
     reason = _NO_LOGS if result.source else _NO_PAGES
     write_text(folder / INDEX, render(result, written, lives, reason))
@@ -135,15 +133,10 @@ class _Pages:
     """Writes the page of every pair, and notes what became of its items on the way."""
 
     def __init__(
-        self,
-        result: StudyResult,
-        plan: Study,
-        folder: Path,
-        categories: TaskMap | None,
-        new: frozenset[str],
+        self, result: StudyResult, plan: Study, folder: Path, categories: TaskMap | None
     ) -> None:
         self.result, self.plan, self.folder = result, plan, folder
-        self.categories, self.new = categories, new
+        self.categories = categories
 
     def write(
         self, tick: Callable[[int, int], None] | None
@@ -170,7 +163,7 @@ class _Pages:
                     before_model=log.before_model,
                     after_model=log.after_model,
                     metric=pair.metric,
-                    new=(self.new | set(log.new)) & set(pair.tasks),
+                    new=pair.new_tasks,
                     causes=True,
                     **self._how(),
                 )

@@ -19,8 +19,8 @@ from forgetmap.views.html.shell import HEAT_STEPS
 
 CELL = (
     *("n", "before", "after", "change"),
-    *("lost_low_end", "lost_high_end", "lost_low", "lost_high"),
-    *("gained_low_end", "gained_high_end", "gained_low", "gained_high"),
+    *("lost_low_end", "lost_high_end", "lost_low", "lost_high", "lost_deviation"),
+    *("gained_low_end", "gained_high_end", "gained_low", "gained_high", "gained_deviation"),
     *("basis", "forgetting", "net", "marks"),
 )
 """The places of a cell; the last four are words."""
@@ -61,6 +61,10 @@ def page_data(
             for pair in result.pairs
         ],
         "columns": columns,
+        "taught": {
+            "category": _taught([(pair.categories, pair.new_categories) for pair in result.pairs]),
+            "task": _taught([(pair.tasks, pair.new_tasks) for pair in result.pairs]),
+        },
         "cells": {by: [[_cell(c) for c in row] for row in rows] for by, rows in cells.items()},
         "orders": {by: _orders(rows) for by, rows in cells.items()},
         "answers": result.answers.model_dump(mode="json"),
@@ -88,6 +92,13 @@ def hidden_losses(result: StudyResult) -> str:
 
 def _columns(cells: Sequence[Mapping[str, StudyCell]]) -> list[str]:
     return list(dict.fromkeys(name for row in cells for name in row))
+
+
+def _taught(pairs: Sequence[tuple[Mapping[str, StudyCell], list[str]]]) -> dict[str, str]:
+    """What to write behind the name of a column that a training was meant to teach."""
+    new = {name for _, names in pairs for name in names}
+    everywhere = {n for n in new if all(n in names for cells, names in pairs if n in cells)}
+    return {name: " (new)" if name in everywhere else " (new in some)" for name in sorted(new)}
 
 
 def _attributes(pairs: Sequence[StudiedPair]) -> list[dict[str, Any]]:
@@ -141,7 +152,8 @@ def _cell(cell: StudyCell | None) -> list[Any] | None:
 
 
 def _share(found: Share) -> list[float | None]:
-    return [_short(value) for value in (found.low_end, found.high_end, found.low, found.high)]
+    ends = found.low_end, found.high_end, found.low, found.high
+    return [_short(value) for value in (*ends, found.deviation)]
 
 
 def _short(value: float | None) -> float | None:

@@ -19,14 +19,17 @@ const symbol = (place) => SYMBOLS[place % SYMBOLS.length];
 function cellOf(row) {
   if (!row) return null;
   const [n, accuracyBefore, accuracyAfter, change, ...rest] = row;
-  const share = ([low_end, high_end, low, high]) => ({ low_end, high_end, low, high, basis: rest[8] });
+  const basis = rest[10];
+  const share = ([low_end, high_end, low, high, deviation]) => ({
+    ...{ low_end, high_end, low, high, deviation, basis },
+  });
   return {
     ...{ n, accuracyBefore, accuracyAfter, change },
-    lost: share(rest.slice(0, 4)),
-    gained: share(rest.slice(4, 8)),
-    forgetting: rest[9],
-    net: rest[10],
-    marks: rest[11] ?? [],
+    lost: share(rest.slice(0, 5)),
+    gained: share(rest.slice(5, 10)),
+    forgetting: rest[11],
+    net: rest[12],
+    marks: rest[13] ?? [],
   };
 }
 
@@ -46,8 +49,11 @@ async function openStudy() {
 // --- words -------------------------------------------------------------------------------------
 
 const signed = (direction, found) => `${direction.sign}${points(valueOf(found))}`;
-const withInterval = (found) =>
-  hasInterval(found) ? `${ends(found)} % (${interval(found)})` : `${ends(found)} % (no interval)`;
+const overRuns = ({ deviation }) => `± ${points(deviation)} over runs`;
+function withInterval(found) {
+  if (hasInterval(found)) return `${ends(found)} % (${interval(found)})`;
+  return `${ends(found)} % (${found.deviation === null ? "" : `${overRuns(found)}, `}no interval)`;
+}
 const verdictOf = (cell) =>
   cell.forgetting ? study.words.forgetting[cell.forgetting] : "not available";
 const netOf = (cell) => (cell.net ? study.words.net[cell.net] : "not available");
@@ -76,6 +82,10 @@ function showValue(value) {
   const short = (number, digits) => String(Number(number.toPrecision(digits)));
   return unit ? short(value / unit[0], 4) + unit[1] : short(value, 6);
 }
+
+// The name of a column, and whether it was meant to be learned.
+const titleOf = (name) =>
+  name + (Object.hasOwn(study.taught[state.by], name) ? study.taught[state.by][name] : "");
 
 const attribute = (name) => study.attributes.find((one) => one.name === name);
 const valueIn = (pair, name) =>

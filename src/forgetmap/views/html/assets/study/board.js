@@ -2,24 +2,46 @@
 
 const rankKey = (pair) => pair.standing?.rank ?? Infinity;
 function boardColumns() {
-  const attributes = study.attributes.map(({ name }) => ({
+  const attributes = study.attributes.map(({ name, numeric }) => ({
     id: `a.${name}`,
     head: brief(name, 20),
     value: (pair) => valueIn(pair, name),
-    cell: (pair) => make("td", {}, valueIn(pair, name) === undefined ? "" : valueText(pair, name)),
+    text: !numeric,
+    cell: (pair) =>
+      make(
+        "td",
+        { class: numeric ? "" : "text" },
+        valueIn(pair, name) === undefined ? "" : valueText(pair, name),
+      ),
   }));
   const widest = Math.max(0.01, ...pairs.flatMap(({ old }) => [old.lost.high ?? old.lost.high_end, old.gained.high ?? old.gained.high_end]));
   return [
     { id: "rank", head: "rank", value: rankKey, cell: (pair) => make("td", {}, rankText(pair), rankBar(pair)) },
     { id: "name", head: "pair", text: true, value: (pair) => pair.name.toLowerCase(), cell: nameCell },
-    { id: "lost", head: "lost %", value: (pair) => valueOf(pair.old.lost), cell: (pair) => rangeCell(pair.old.lost, "lost", widest) },
-    { id: "gained", head: "gained %", value: (pair) => -valueOf(pair.old.gained), cell: (pair) => rangeCell(pair.old.gained, "won", widest) },
+    { id: "lost", head: "lost %", value: (pair) => valueOf(pair.old.lost), cell: (pair) => shareCell(pair.old.lost, "lost", widest) },
+    { id: "gained", head: "gained %", value: (pair) => -valueOf(pair.old.gained), cell: (pair) => shareCell(pair.old.gained, "won", widest) },
     { id: "learned", head: "learned", value: (pair) => -(learnedBy(pair) ?? -Infinity), cell: (pair) => make("td", {}, learnedBy(pair) === null ? "" : plusMinus(learnedBy(pair))) },
     { id: "net", head: "net", value: (pair) => -pair.old.change, cell: (pair) => make("td", {}, plusMinus(pair.old.change)) },
     { id: "hid", head: "hid", value: (pair) => -(pair.standing?.hidden ?? 0), cell: (pair) => make("td", {}, orNot(pair.standing, ({ hidden }) => points(hidden))) },
     { id: "verdict", head: "verdict", text: true, value: (pair) => pair.old.forgetting ?? "", cell: (pair) => make("td", { class: "text verdict" }, badgeOf(verdictOf(pair.old), pair.old.forgetting)) },
     ...attributes,
-  ].filter(({ id }) => id !== "learned" || canLearn());
+    { id: "marks", head: "marks", text: true, value: (pair) => pair.old.marks.join(" "), cell: (pair) => make("td", { class: "text" }, brief(pair.old.marks.join(" "), 80)) },
+  ].filter(({ id }) => SHOWN[id]?.() ?? true);
+}
+
+// Columns that only some studies have.
+const SHOWN = {
+  learned: canLearn,
+  verdict: () => pairs.some(({ old }) => old.forgetting),
+  marks: () => pairs.some(({ old }) => old.marks.length),
+};
+
+// What was published has a deviation over runs in place of an interval.
+function shareCell(found, kind, widest) {
+  const cell = rangeCell(found, kind, widest);
+  if (!hasInterval(found) && found.deviation !== null)
+    cell.lastChild.append(overRuns(found));
+  return cell;
 }
 
 const rankText = ({ standing }) => {
@@ -86,8 +108,9 @@ function setUpBoard() {
   const published = study.source !== null;
   byId("board-lead").append(
     (published
-      ? "Ranks are by the published numbers alone: without items nobody can say which ranks can be told apart. "
+      ? "Ranks are by the published numbers alone. Without items nobody can say which ranks can be told apart, and there are no verdicts. "
       : `Rank 1 lost least; in brackets, and as a bar, the ranks that cannot be told apart (${brief(study.answers.compared_by, 200)}). `) +
+      (SHOWN.marks() ? "Marks are explained in the notes below. " : "") +
       "★ no other pair lost less and learned more. hid: points of loss and gain that cancel out in the average. Tick pairs to set them side by side.",
   );
   if (!study.failures.length) return;

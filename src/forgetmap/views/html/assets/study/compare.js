@@ -6,7 +6,7 @@ const mostAxes = () => (narrow() ? 8 : state.as === "bars" ? 40 : 24);
 function comparedColumns(chosen) {
   const names = study.columns[state.by];
   const places = orderedColumns(chosen).filter((place) => chosen.some((pair) => pair[state.by][place]));
-  return places.slice(0, mostAxes()).map((place) => ({ name: names[place], place }));
+  return places.slice(0, mostAxes()).map((place) => ({ name: titleOf(names[place]), place }));
 }
 
 const percentOf = (found) => (found ? 100 * valueOf(found) : null);

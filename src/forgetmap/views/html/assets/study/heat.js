@@ -2,7 +2,7 @@
 // It is drawn by hand: plotly has no split cells, and ten thousand of them must follow a filter.
 
 const HEAT = { gap: 6, heading: 30, least: 4.5, most: 110, split: 26, between: 26, all: 14 };
-const NUMBERS = { both: 78, lost: 50, gained: 50 }; // a cell with its numbers
+const NUMBERS = { both: 70, lost: 46, gained: 46 }; // a cell with its numbers
 const SLANTED = 18; // columns this wide have slanted names, others upright ones
 const heat = { model: null, at: null, frame: 0 };
 
@@ -75,7 +75,7 @@ function heatColumns(list, panels, width) {
     const all = { name: "All", cell: (pair) => pair.old, directions, x, width: first, isFirst: true };
     x += first + HEAT.gap;
     const rest = order.map((place) => {
-      const column = { name: names[place], cell: (pair) => pair[state.by][place], directions, x, width };
+      const column = { name: titleOf(names[place]), cell: (pair) => pair[state.by][place], directions, x, width };
       x += width;
       return column;
     });
@@ -98,7 +98,7 @@ function heatModel() {
   const room = printing ? PAPER_WIDTH : byId("map-chart").clientWidth;
   const longest = rows.map(({ pair }) => (pair ? textWidth(brief(pair.name, 160)) : 0));
   const labels = Math.min(Math.max(60, ...longest) + 14, narrow() ? 0.36 * room : 300);
-  const sizes = ["All", ...study.columns[state.by]].map((name) =>
+  const sizes = ["All", ...study.columns[state.by].map(titleOf)].map((name) =>
     Math.min(textWidth(brief(name, 60), 12), 170),
   );
   const fit = heatPanels(room - labels - 2 * (HEAT.gap + HEAT.all), sizes);
@@ -194,7 +194,12 @@ function heatNumbers(model, view) {
   }
   return shape(
     "g",
-    { "font-size": 12, "font-family": font(), fill: colour("ink"), "text-anchor": "middle" },
+    {
+      "font-size": model.width < 76 ? 11 : 12,
+      "font-family": font(),
+      fill: colour("ink"),
+      "text-anchor": "middle",
+    },
     ...texts,
   );
 }

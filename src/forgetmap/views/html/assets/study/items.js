@@ -39,19 +39,20 @@ function drawItems() {
     .map((item) => ({ item, ...countedIn(item, list) }))
     .filter(({ lost }) => lost > 0)
     .sort((one, two) => two.lost - one.lost || one.knew - two.knew);
+  const withText = itemRows().some(({ prompt }) => prompt);
   const last = Math.max(1, Math.ceil(rows.length / ITEMS_PAGE));
   const page = Math.min(Math.max(1, Number.parseInt(state.page, 10) || 1), last);
   byId("items-table").replaceChildren(
     textTable(
       "Items that most pairs lost",
-      ["task", "item", "lost in", "question"],
+      ["task", "item", "lost in", ...(withText ? ["question"] : [])],
       rows.slice((page - 1) * ITEMS_PAGE, page * ITEMS_PAGE).map(({ item, knew, lost }) => [
         brief(item.task, 60),
         item.states
           ? make("button", { class: "link", type: "button", onclick: () => choose({ item: itemKey(item) }) }, brief(item.ref ?? item.item, 40))
           : brief(item.ref ?? item.item, 40),
         make("span", { class: "lost" }, `−${whole(lost)} of ${whole(knew)}`),
-        brief(item.prompt ?? "", 120),
+        ...(withText ? [brief(item.prompt ?? "", 120)] : []),
       ]),
       [0, 1, 3],
     ).firstChild,

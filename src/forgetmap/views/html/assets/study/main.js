@@ -79,6 +79,17 @@ function showNotes() {
   byId("notes-content").append(
     ...texts.map((text) => make("p", {}, text)),
     textTable("Settings", ["setting", "value"], facts, [0, 1]),
+    ...(Object.keys(study.marks).length
+      ? [
+          make("h3", {}, "Marks"),
+          textTable(
+            "Marks",
+            ["mark", "meaning"],
+            Object.entries(study.marks).map(([mark, text]) => [brief(mark, 20), brief(text, 400)]),
+            [0, 1],
+          ),
+        ]
+      : []),
     ...(warnings.length
       ? [make("h3", {}, "Notes on the data"), make("ul", {}, ...warnings.map((text) => make("li", {}, brief(text, 400))))]
       : []),

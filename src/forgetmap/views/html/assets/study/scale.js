@@ -14,7 +14,8 @@ function slopeTraces(slope, found) {
   const [middle, level] = [mean(logs), mean(found.map(({ y }) => y))];
   const [first, last] = [Math.min(...logs), Math.max(...logs)];
   const places = Array.from({ length: 21 }, (_, step) => first + ((last - first) * step) / 20);
-  const line = (rise) => places.map((place) => level + 100 * rise * (place - middle));
+  const line = (rise) =>
+    places.map((place) => Math.max(0, level + 100 * rise * (place - middle)));
   const xs = places.map((place) => 2 ** place);
   const { value, low, high } = slope.per_doubling;
   const [one, two] = [line(low), line(high)];
@@ -99,6 +100,8 @@ function drawScale() {
   );
 }
 
+const WITHIN = { "": "all pairs", family: "families together", kind: "pairs alike in all texts" };
+
 function showSlopes() {
   const { slopes } = study.answers;
   if (!slopes.length) return;
@@ -108,7 +111,7 @@ function showSlopes() {
       ["along", "within", "points per doubling", "p", "kinds of training", "independent"],
       slopes.map((slope) => [
         brief(slope.attribute, 40),
-        slope.within === null ? "all pairs" : slope.within === "family" ? "families together" : brief(slope.within, 40),
+        WITHIN[slope.within ?? ""] ?? brief(slope.within, 40),
         estimateText(slope.per_doubling, 2),
         pValue(slope.p_value),
         whole(slope.units),

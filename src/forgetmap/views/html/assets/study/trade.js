@@ -42,7 +42,7 @@ function pairTrace(value, members, name, x, xInterval) {
   return {
     type: "scatter",
     mode: "markers",
-    name: name ? label(value === undefined ? "none" : showValue(value), 30) : "pairs",
+    name: name ? label(value === undefined ? "none" : showValue(value), 40) : "pairs",
     x: members.map(x),
     y: members.map((pair) => 100 * valueOf(pair.old.lost)),
     error_y: bars(members.map((pair) => pair.old.lost)),
@@ -119,9 +119,12 @@ function drawTrade() {
   const groups = name ? byValue(list, name) : [[undefined, list]];
   const front = frontTrace(list, x, against);
   const curves = curveTraces(against, name);
-  const most = Math.max(...list.map((pair) => 100 * valueOf(pair.old.lost)), ...list.map(x), 1);
+  const most = 1.05 * Math.min(
+    Math.max(...list.map((pair) => 100 * valueOf(pair.old.lost))),
+    Math.max(...list.map(x)),
+  );
   const even = { type: "line", x0: 0, y0: 0, x1: most, y1: most, line: { color: colour("kept"), width: 1, dash: "dot" }, layer: "below" };
-  const legendLines = Math.ceil((groups.length + front.length) / (narrow() ? 2 : 6));
+  const legendLines = Math.ceil((groups.length + front.length) / (narrow() ? 1 : 4));
   draw(
     "trade-chart",
     `Scatter: what each of ${list.length} pairs lost against what it ${against}. The leaderboard has the numbers.`,
@@ -142,7 +145,7 @@ function drawTrade() {
     `What each pair lost (up) against what it ${against} (to the right), in percent; low and right is best.` +
       (against === "gained" ? " On the dotted line the average does not move, however much was lost." : "") +
       (front.length ? " The dashed line joins the pairs that no other beats in both." : "") +
-      (curves.length ? ` Lines are the curve of each ${label(name, 30)}.` : "") +
+      (curves.length ? ` Lines are the curves of each ${brief(name, 30)} from each model it started from.` : "") +
       (list.length <= 40 && hasInterval(list[0].old.lost) ? " Thin lines are 95 % intervals over items." : "") +
       (without ? ` ${without} pairs without new tasks are left out.` : ""),
   );
@@ -159,16 +162,17 @@ function showEqualLearning() {
     make("h3", {}, `Lost at equal learning, by ${brief(tradeOff.attribute ?? "method", 30)}`),
     textTable(
       "Lost at equal learning",
-      [`${what} %`, brief(tradeOff.attribute ?? "method", 30), "lost %", "why not"],
-      tradeOff.equal.flatMap(({ learned, methods }) =>
+      [`${what} %`, "start", brief(tradeOff.attribute ?? "method", 30), "lost %", "why not"],
+      tradeOff.equal.flatMap(({ learned, start: from, methods }) =>
         methods.map(({ value, lost, interval: found, why }, index) => [
           index ? "" : points(learned),
+          index ? "" : brief(from, 60),
           showValue(value),
           lost === null ? NOT_KNOWN : found ? shareText(found) : points(lost),
           brief(why ?? "", 200),
         ]),
       ),
-      [1, 3],
+      [1, 2, 4],
     ),
     make("p", { class: "note" }, `Intervals: ${brief(tradeOff.unit, 200)}.`),
   );
