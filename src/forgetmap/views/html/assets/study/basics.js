@@ -109,7 +109,9 @@ function cellWords(pair, column, cell) {
       ? `verdict: ${verdictOf(cell)}; net ${netOf(cell)}`
       : "verdict: not available, since there are no items behind the numbers",
     ...cell.marks.map((mark) =>
-      Object.hasOwn(study.marks, mark) ? `${brief(mark, 40)}: ${brief(study.marks[mark], 200)}` : brief(mark, 40),
+      Object.hasOwn(study.marks, mark)
+        ? `${brief(mark, 40)}: ${brief(study.marks[mark], 200)}`
+        : brief(mark, 40),
     ),
   ];
 }
@@ -117,7 +119,9 @@ function cellWords(pair, column, cell) {
 // --- parts of the page -------------------------------------------------------------------------
 
 function badgeOf(text, kind) {
-  const shade = { lost: " bad", worse: " bad", held: " good", better: " good", equal: " good" }[kind];
+  const shade = { lost: " bad", worse: " bad", held: " good", better: " good", equal: " good" }[
+    kind
+  ];
   return make("span", { class: `badge${shade ?? ""}` }, text);
 }
 
@@ -139,7 +143,11 @@ function textTable(label_, head, rows, text = [0]) {
       make(
         "thead",
         {},
-        make("tr", {}, ...head.map((word, i) => make("th", { scope: "col", class: kind(i) }, word))),
+        make(
+          "tr",
+          {},
+          ...head.map((word, i) => make("th", { scope: "col", class: kind(i) }, word)),
+        ),
       ),
       make(
         "tbody",
@@ -187,7 +195,8 @@ function textWidth(text, size = 13, weight = 400) {
 function fitted(text, room, size = 13) {
   const line = brief(text, 160);
   if (textWidth(line, size) <= room) return line;
-  const cut = (kept) => `${line.slice(0, Math.ceil(kept / 2))}…${line.slice(line.length - Math.floor(kept / 2))}`;
+  const cut = (kept) =>
+    `${line.slice(0, Math.ceil(kept / 2))}…${line.slice(line.length - Math.floor(kept / 2))}`;
   let [low, high] = [0, line.length];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);

@@ -14,18 +14,78 @@ function boardColumns() {
         valueIn(pair, name) === undefined ? "" : valueText(pair, name),
       ),
   }));
-  const widest = Math.max(0.01, ...pairs.flatMap(({ old }) => [old.lost.high ?? old.lost.high_end, old.gained.high ?? old.gained.high_end]));
+  const widest = Math.max(
+    0.01,
+    ...pairs.flatMap(({ old }) => [
+      old.lost.high ?? old.lost.high_end,
+      old.gained.high ?? old.gained.high_end,
+    ]),
+  );
   return [
-    { id: "rank", head: "rank", value: rankKey, cell: (pair) => make("td", {}, rankText(pair), rankBar(pair)) },
-    { id: "name", head: "pair", text: true, value: (pair) => pair.name.toLowerCase(), cell: nameCell },
-    { id: "lost", head: "lost %", value: (pair) => valueOf(pair.old.lost), cell: (pair) => shareCell(pair.old.lost, "lost", widest) },
-    { id: "gained", head: "gained %", value: (pair) => -valueOf(pair.old.gained), cell: (pair) => shareCell(pair.old.gained, "won", widest) },
-    { id: "learned", head: "learned", value: (pair) => -(learnedBy(pair) ?? -Infinity), cell: (pair) => make("td", {}, learnedBy(pair) === null ? "" : plusMinus(learnedBy(pair))) },
-    { id: "net", head: "net", value: (pair) => -pair.old.change, cell: (pair) => make("td", {}, plusMinus(pair.old.change)) },
-    { id: "hid", head: "hid", value: (pair) => -(pair.standing?.hidden ?? 0), cell: (pair) => make("td", {}, orNot(pair.standing, ({ hidden }) => points(hidden))) },
-    { id: "verdict", head: "verdict", text: true, value: (pair) => pair.old.forgetting ?? "", cell: (pair) => make("td", { class: "text verdict" }, badgeOf(verdictOf(pair.old), pair.old.forgetting)) },
+    {
+      id: "rank",
+      head: "rank",
+      value: rankKey,
+      cell: (pair) => make("td", {}, rankText(pair), rankBar(pair)),
+    },
+    {
+      id: "name",
+      head: "pair",
+      text: true,
+      value: (pair) => pair.name.toLowerCase(),
+      cell: nameCell,
+    },
+    {
+      id: "lost",
+      head: "lost %",
+      value: (pair) => valueOf(pair.old.lost),
+      cell: (pair) => shareCell(pair.old.lost, "lost", widest),
+    },
+    {
+      id: "gained",
+      head: "gained %",
+      value: (pair) => -valueOf(pair.old.gained),
+      cell: (pair) => shareCell(pair.old.gained, "won", widest),
+    },
+    {
+      id: "learned",
+      head: "learned",
+      value: (pair) => -(learnedBy(pair) ?? -Infinity),
+      cell: (pair) => make("td", {}, learnedBy(pair) === null ? "" : plusMinus(learnedBy(pair))),
+    },
+    {
+      id: "net",
+      head: "net",
+      value: (pair) => -pair.old.change,
+      cell: (pair) => make("td", {}, plusMinus(pair.old.change)),
+    },
+    {
+      id: "hid",
+      head: "hid",
+      value: (pair) => -(pair.standing?.hidden ?? 0),
+      cell: (pair) =>
+        make(
+          "td",
+          {},
+          orNot(pair.standing, ({ hidden }) => points(hidden)),
+        ),
+    },
+    {
+      id: "verdict",
+      head: "verdict",
+      text: true,
+      value: (pair) => pair.old.forgetting ?? "",
+      cell: (pair) =>
+        make("td", { class: "text verdict" }, badgeOf(verdictOf(pair.old), pair.old.forgetting)),
+    },
     ...attributes,
-    { id: "marks", head: "marks", text: true, value: (pair) => pair.old.marks.join(" "), cell: (pair) => make("td", { class: "text" }, brief(pair.old.marks.join(" "), 80)) },
+    {
+      id: "marks",
+      head: "marks",
+      text: true,
+      value: (pair) => pair.old.marks.join(" "),
+      cell: (pair) => make("td", { class: "text" }, brief(pair.old.marks.join(" "), 80)),
+    },
   ].filter(({ id }) => SHOWN[id]?.() ?? true);
 }
 
@@ -39,8 +99,7 @@ const SHOWN = {
 // What was published has a deviation over runs in place of an interval.
 function shareCell(found, kind, widest) {
   const cell = rangeCell(found, kind, widest);
-  if (!hasInterval(found) && found.deviation !== null)
-    cell.lastChild.append(overRuns(found));
+  if (!hasInterval(found) && found.deviation !== null) cell.lastChild.append(overRuns(found));
   return cell;
 }
 
@@ -76,8 +135,12 @@ function nameCell(pair) {
     box,
     " ",
     pairLink(pair, 80),
-    pair.standing?.pareto ? make("span", { class: "star", title: "no other pair lost less and learned more" }, " ★") : null,
-    pair.confounds.length ? make("span", { class: "under" }, `settings differ: ${brief(pair.confounds.join(", "), 80)}`) : null,
+    pair.standing?.pareto
+      ? make("span", { class: "star", title: "no other pair lost less and learned more" }, " ★")
+      : null,
+    pair.confounds.length
+      ? make("span", { class: "under" }, `settings differ: ${brief(pair.confounds.join(", "), 80)}`)
+      : null,
   );
 }
 
@@ -85,21 +148,37 @@ function drawBoard() {
   const columns = boardColumns();
   const sorted = columns.find(({ id }) => id === state.sort) ?? columns[0];
   const list = [...wantedPairs()].sort(
-    (one, two) => compare(sorted.value(one), sorted.value(two)) || compare(rankKey(one), rankKey(two)),
+    (one, two) =>
+      compare(sorted.value(one), sorted.value(two)) || compare(rankKey(one), rankKey(two)),
   );
   if (state.down) list.reverse();
   const head = ({ id, head: word, text }) =>
     make(
       "th",
-      { scope: "col", class: text ? "text" : "", ...(id === sorted.id ? { "aria-sort": state.down ? "descending" : "ascending" } : {}) },
-      make("button", { type: "button", onclick: () => choose({ sort: id, down: id === sorted.id && !state.down ? "yes" : "" }) }, word),
+      {
+        scope: "col",
+        class: text ? "text" : "",
+        ...(id === sorted.id ? { "aria-sort": state.down ? "descending" : "ascending" } : {}),
+      },
+      make(
+        "button",
+        {
+          type: "button",
+          onclick: () => choose({ sort: id, down: id === sorted.id && !state.down ? "yes" : "" }),
+        },
+        word,
+      ),
     );
   byId("board-table").replaceChildren(
     make(
       "table",
       { class: "board" },
       make("thead", {}, make("tr", {}, ...columns.map(head))),
-      make("tbody", {}, ...list.map((pair) => make("tr", {}, ...columns.map(({ cell }) => cell(pair))))),
+      make(
+        "tbody",
+        {},
+        ...list.map((pair) => make("tr", {}, ...columns.map(({ cell }) => cell(pair)))),
+      ),
     ),
   );
 }

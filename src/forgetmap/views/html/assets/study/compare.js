@@ -5,14 +5,18 @@ const mostAxes = () => (narrow() ? 8 : state.as === "bars" ? 40 : 24);
 
 function comparedColumns(chosen) {
   const names = study.columns[state.by];
-  const places = orderedColumns(chosen).filter((place) => chosen.some((pair) => pair[state.by][place]));
+  const places = orderedColumns(chosen).filter((place) =>
+    chosen.some((pair) => pair[state.by][place]),
+  );
   return places.slice(0, mostAxes()).map((place) => ({ name: titleOf(names[place]), place }));
 }
 
 const percentOf = (found) => (found ? 100 * valueOf(found) : null);
 
 function pairHover(pair, column, cell) {
-  return cellWords(pair, column, cell).map((line) => label(line, 160)).join("<br>");
+  return cellWords(pair, column, cell)
+    .map((line) => label(line, 160))
+    .join("<br>");
 }
 
 function radarTrace(pair, index, columns, direction, subplot) {
@@ -65,7 +69,9 @@ function radarAxes(columns, domain, most) {
       direction: "clockwise",
       categoryarray: places,
       tickvals: places,
-      ticktext: columns.map(({ name }) => label(name, narrow() ? 12 : columns.length > 12 ? 14 : 18)),
+      ticktext: columns.map(({ name }) =>
+        label(name, narrow() ? 12 : columns.length > 12 ? 14 : 18),
+      ),
       tickfont: { size: columns.length > 12 ? 11 : 12 },
     },
   };
@@ -80,10 +86,18 @@ const directionTitle = (direction, x, y) => ({
 function drawRadars(chosen, columns) {
   const stacked = narrow();
   const domains = stacked
-    ? [{ x: [0.25, 0.75], y: [0.58, 0.9] }, { x: [0.25, 0.75], y: [0.04, 0.36] }]
-    : [{ x: [0.1, 0.4], y: [0.02, 0.86] }, { x: [0.6, 0.9], y: [0.02, 0.86] }];
+    ? [
+        { x: [0.25, 0.75], y: [0.58, 0.9] },
+        { x: [0.25, 0.75], y: [0.04, 0.36] },
+      ]
+    : [
+        { x: [0.1, 0.4], y: [0.02, 0.86] },
+        { x: [0.6, 0.9], y: [0.02, 0.86] },
+      ];
   const values = chosen.flatMap((pair) =>
-    columns.flatMap(({ place }) => DIRECTIONS.map(({ key }) => percentOf(pair[state.by][place]?.[key]) ?? 0)),
+    columns.flatMap(({ place }) =>
+      DIRECTIONS.map(({ key }) => percentOf(pair[state.by][place]?.[key]) ?? 0),
+    ),
   );
   const most = Math.max(1, ...values); // one scale for both, so that they can be compared
   const lines = Math.ceil(chosen.length / (stacked ? 1 : 3));
@@ -91,7 +105,9 @@ function drawRadars(chosen, columns) {
     "compare-chart",
     `Radars: what ${chosen.length} pairs lost, and what they gained, in each ${columnWord()}. The heat map's table has the numbers.`,
     DIRECTIONS.flatMap((direction, side) =>
-      chosen.map((pair, index) => radarTrace(pair, index, columns, direction, side ? "polar2" : "polar")),
+      chosen.map((pair, index) =>
+        radarTrace(pair, index, columns, direction, side ? "polar2" : "polar"),
+      ),
     ),
     {
       height: (stacked ? 640 : 500) + 22 * lines,
@@ -99,7 +115,11 @@ function drawRadars(chosen, columns) {
       polar: radarAxes(columns, domains[0], most),
       polar2: radarAxes(columns, domains[1], most),
       annotations: DIRECTIONS.map((direction, side) =>
-        directionTitle(direction, (domains[side].x[0] + domains[side].x[1]) / 2, domains[side].y[1] + (stacked ? 0.05 : 0.09)),
+        directionTitle(
+          direction,
+          (domains[side].x[0] + domains[side].x[1]) / 2,
+          domains[side].y[1] + (stacked ? 0.05 : 0.09),
+        ),
       ),
       legend: { ...legendOnTop, y: 1.02 },
       showlegend: true,
@@ -153,7 +173,12 @@ function drawBars(chosen, columns) {
       bargap: 0.25,
       margin: { l: room, r: 16, t: top, b: 40 },
       xaxis: percentAxis({ domain: [0, 0.48], rangemode: "tozero", nticks: narrow() ? 3 : 6 }),
-      xaxis2: percentAxis({ domain: [0.52, 1], rangemode: "tozero", matches: "x", nticks: narrow() ? 3 : 6 }),
+      xaxis2: percentAxis({
+        domain: [0.52, 1],
+        rangemode: "tozero",
+        matches: "x",
+        nticks: narrow() ? 3 : 6,
+      }),
       yaxis: {
         tickvals: columns.map((_, place) => place),
         ticktext: names,
@@ -163,7 +188,9 @@ function drawBars(chosen, columns) {
         showgrid: false,
         zeroline: false,
       },
-      annotations: DIRECTIONS.map((direction, side) => directionTitle(direction, side ? 0.76 : 0.24, 1)),
+      annotations: DIRECTIONS.map((direction, side) =>
+        directionTitle(direction, side ? 0.76 : 0.24, 1),
+      ),
       legend: { ...legendOnTop, y: 1 + 26 / (height - top - 40), tracegroupgap: 0 },
       showlegend: true,
     },
@@ -194,7 +221,11 @@ function showComparedPairs(chosen) {
     ),
   );
   const free = inOrder(wantedPairs(), "name").filter((pair) => !state.pair.includes(pair.name));
-  fillSelect(byId("compare-add"), [["", "choose…"], ...free.map(({ name }) => [name, brief(name, 60)])], "");
+  fillSelect(
+    byId("compare-add"),
+    [["", "choose…"], ...free.map(({ name }) => [name, brief(name, 60)])],
+    "",
+  );
   byId("compare-add").disabled = state.pair.length >= MOST_CHOSEN;
   for (const input of byId("compare-as").querySelectorAll("input"))
     input.checked = input.value === state.as;
@@ -213,16 +244,33 @@ function drawCompare() {
   const all = study.columns[state.by].length;
   byId("compare-caption").replaceChildren(
     `Share of items lost and gained in each ${columnWord()}, in percent, on one scale.` +
-      (state.pair.length ? "" : " Until you choose some, these are the pairs that lost least and most.") +
-      (columns.length < all ? ` The first ${columns.length} of ${all} in the order of the heat map are drawn.` : "") +
+      (state.pair.length
+        ? ""
+        : " Until you choose some, these are the pairs that lost least and most.") +
+      (columns.length < all
+        ? ` The first ${columns.length} of ${all} in the order of the heat map are drawn.`
+        : "") +
       (few && state.as !== "bars" ? " A radar takes three or more." : "") +
-      (state.as === "bars" && pairs.some((pair) => hasInterval(pair.old.lost)) ? " Lines are 95 % intervals over items." : ""),
+      (state.as === "bars" && pairs.some((pair) => hasInterval(pair.old.lost))
+        ? " Lines are 95 % intervals over items."
+        : ""),
   );
   return undefined;
 }
 
 function setUpCompare() {
-  choices(byId("compare-as"), [["radar", "radar"], ["bars", "bars"]], state.as, (value) => choose({ as: value }));
-  byId("compare-add").addEventListener("change", (event) => event.target.value && togglePair(event.target.value));
+  choices(
+    byId("compare-as"),
+    [
+      ["radar", "radar"],
+      ["bars", "bars"],
+    ],
+    state.as,
+    (value) => choose({ as: value }),
+  );
+  byId("compare-add").addEventListener(
+    "change",
+    (event) => event.target.value && togglePair(event.target.value),
+  );
   setUpSaving("compare", plotlyPicture);
 }

@@ -12,7 +12,11 @@ function driftColumns() {
     }
   return [...groups].flatMap(([group, codes]) => [
     { head: group, name: "all of it", cell: (drift) => drift.groups[group], isGroup: true },
-    ...[...codes].map(([code, name]) => ({ head: code, name, cell: (drift) => drift.capabilities[code] })),
+    ...[...codes].map(([code, name]) => ({
+      head: code,
+      name,
+      cell: (drift) => drift.capabilities[code],
+    })),
   ]);
 }
 
@@ -28,7 +32,8 @@ function driftCell(cell, isGroup, worse) {
   if (!cell) return make("td", { class: "soft" }, "–");
   const kind = isGroup ? "group " : "";
   const found = cell.relative ?? cell.change;
-  if (!found) return make("td", { class: `${kind}soft`, title: brief(cell.withheld ?? "", 200) }, "withheld");
+  if (!found)
+    return make("td", { class: `${kind}soft`, title: brief(cell.withheld ?? "", 200) }, "withheld");
   const [down, up] = cell.two_sided ? ["to-lower", "to-higher"] : ["to-worse", "to-better"];
   const sure = cell.verdict !== "undecided";
   const depth = sure ? depthOf(Math.abs(found.value)) : Math.min(depthOf(Math.abs(found.value)), 2);
@@ -60,7 +65,14 @@ function drawDrift() {
           "tr",
           {},
           make("th", { scope: "col" }, "pair"),
-          ...columns.map(({ head, name }) => make("th", { scope: "col" }, brief(head, 20), make("span", { class: "under" }, brief(name, 40)))),
+          ...columns.map(({ head, name }) =>
+            make(
+              "th",
+              { scope: "col" },
+              brief(head, 20),
+              make("span", { class: "under" }, brief(name, 40)),
+            ),
+          ),
         ),
       ),
       make(
@@ -71,7 +83,9 @@ function drawDrift() {
             "tr",
             {},
             make("th", { scope: "row" }, pairLink(pair, 50)),
-            ...columns.map(({ head, cell, isGroup }) => driftCell(cell(pair.drift), isGroup, isGroup && worseIn(pair.drift, head))),
+            ...columns.map(({ head, cell, isGroup }) =>
+              driftCell(cell(pair.drift), isGroup, isGroup && worseIn(pair.drift, head)),
+            ),
           ),
         ),
       ),
@@ -81,6 +95,10 @@ function drawDrift() {
   byId("drift-note").replaceChildren(
     `${with_.length} of ${list.length} pairs have scores. Percent of the score before; orange is worse, blue better, purple lower and green higher where neither is better. ` +
       "A change that cannot be told from none is pale, with a dashed border. p is corrected over all pairs (Holm)." +
-      failed.map(({ name, drift }) => ` ${brief(name, 60)}: not available, ${brief(drift.failure, 200)}.`).join(""),
+      failed
+        .map(
+          ({ name, drift }) => ` ${brief(name, 60)}: not available, ${brief(drift.failure, 200)}.`,
+        )
+        .join(""),
   );
 }

@@ -1,16 +1,23 @@
 // What the pairs tell together: claims, published findings, factors, means by attribute, replicates.
 
-const saidYes = (claimed) => badgeOf(claimed ? "yes" : "can't tell", claimed ? "held" : "undecided");
+const saidYes = (claimed) =>
+  badgeOf(claimed ? "yes" : "can't tell", claimed ? "held" : "undecided");
 const nothing = (text) => make("p", { class: "note" }, text);
 
 function claimsPart({ claims }) {
   if (!claims.length)
-    return [nothing(study.source
-      ? "Not available: the study made no statements about published numbers."
-      : "Not available: it takes attributes that differ, each value in two or more pairs, or a number such as size with three values or more.")];
+    return [
+      nothing(
+        study.source
+          ? "Not available: the study made no statements about published numbers."
+          : "Not available: it takes attributes that differ, each value in two or more pairs, or a number such as size with three values or more.",
+      ),
+    ];
   const told = claims.filter(({ claimed }) => claimed).length;
   return [
-    nothing(`${told} of ${claims.length} statements can be claimed; the others may be chance. Intervals are 95 %, in points; p is corrected over all statements (Holm).`),
+    nothing(
+      `${told} of ${claims.length} statements can be claimed; the others may be chance. Intervals are 95 %, in points; p is corrected over all statements (Holm).`,
+    ),
     textTable(
       "Statements",
       ["claimed", "statement", "points", "p", "taken as independent"],
@@ -36,10 +43,22 @@ function publishedPart({ stages }) {
       ["here", "finding", "points", "p", "what was compared"],
       stages.findings.map((finding) => [
         badgeOf(finding.verdict, kinds[finding.verdict]),
-        make("span", {}, brief(finding.text, 200), make("span", { class: "under" }, brief(finding.source, 80))),
+        make(
+          "span",
+          {},
+          brief(finding.text, 200),
+          make("span", { class: "under" }, brief(finding.source, 80)),
+        ),
         estimateText(finding.estimate, 2),
         orNot(finding.p_adjusted, pValue),
-        make("span", {}, brief(finding.why, 300), finding.unit ? make("span", { class: "under" }, `independent: ${brief(finding.unit, 80)}`) : null),
+        make(
+          "span",
+          {},
+          brief(finding.why, 300),
+          finding.unit
+            ? make("span", { class: "under" }, `independent: ${brief(finding.unit, 80)}`)
+            : null,
+        ),
       ]),
       [0, 1, 4],
     ),
@@ -51,24 +70,42 @@ function publishedPart({ stages }) {
         brief(stage.name, 60),
         whole(stage.pairs.length),
         whole(stage.units),
-        stage.lost_interval ? shareText(stage.lost_interval) : `${points(stage.lost)} (no interval)`,
-        stage.gained_interval ? shareText(stage.gained_interval) : `${points(stage.gained)} (no interval)`,
+        stage.lost_interval
+          ? shareText(stage.lost_interval)
+          : `${points(stage.lost)} (no interval)`,
+        stage.gained_interval
+          ? shareText(stage.gained_interval)
+          : `${points(stage.gained)} (no interval)`,
       ]),
     ),
     ...(unknown.length
-      ? [nothing(`Stages that are not known: ${unknown.map(([name, count]) => `${brief(name, 40)} (${count})`).join(", ")}.`)]
+      ? [
+          nothing(
+            `Stages that are not known: ${unknown.map(([name, count]) => `${brief(name, 40)} (${count})`).join(", ")}.`,
+          ),
+        ]
       : []),
   ];
 }
 
 function factorsPart({ factors }) {
   if (!factors) return [nothing("Not available: no model was fitted.")];
-  if (!factors.models.length) return [nothing(`Not available: ${brief(factors.note ?? "no model was fitted", 300)}`)];
-  const widest = Math.max(0.001, ...factors.models.flatMap(({ effects }) => effects.flatMap(({ estimate }) => [Math.abs(estimate.low), Math.abs(estimate.high)])));
+  if (!factors.models.length)
+    return [nothing(`Not available: ${brief(factors.note ?? "no model was fitted", 300)}`)];
+  const widest = Math.max(
+    0.001,
+    ...factors.models.flatMap(({ effects }) =>
+      effects.flatMap(({ estimate }) => [Math.abs(estimate.low), Math.abs(estimate.high)]),
+    ),
+  );
   const left = Object.entries(factors.left_out);
   return [
     ...factors.models.flatMap((model) => [
-      make("h4", { class: model.of === "lost" ? "lost" : "won" }, `What explains what was ${model.of}`),
+      make(
+        "h4",
+        { class: model.of === "lost" ? "lost" : "won" },
+        `What explains what was ${model.of}`,
+      ),
       make("p", {}, brief(model.summary, 400)),
       textTable(
         `Effects on what was ${model.of}`,
@@ -76,7 +113,9 @@ function factorsPart({ factors }) {
         model.effects.map((effect) => [
           saidYes(effect.claimed),
           brief(effect.attribute, 40),
-          effect.value === null ? "each doubling" : `${showValue(effect.value)} instead of ${effect.reference === null ? "the rest" : showValue(effect.reference)}`,
+          effect.value === null
+            ? "each doubling"
+            : `${showValue(effect.value)} instead of ${effect.reference === null ? "the rest" : showValue(effect.reference)}`,
           estimateText(effect.estimate, 2),
           effectBar(effect.estimate, widest, model.of),
           pValue(effect.p_adjusted),
@@ -90,7 +129,11 @@ function factorsPart({ factors }) {
       ),
     ]),
     ...(left.length
-      ? [nothing(`Left out: ${left.map(([name, why]) => `${brief(name, 40)} (${brief(why, 160)})`).join("; ")}.`)]
+      ? [
+          nothing(
+            `Left out: ${left.map(([name, why]) => `${brief(name, 40)} (${brief(why, 160)})`).join("; ")}.`,
+          ),
+        ]
       : []),
   ];
 }
@@ -112,7 +155,8 @@ function effectBar({ value, low, high }, widest, of) {
 }
 
 function levelsPart({ levels }) {
-  if (!levels.length) return [nothing("Not available: no value of an attribute is in two or more pairs.")];
+  if (!levels.length)
+    return [nothing("Not available: no value of an attribute is in two or more pairs.")];
   return [
     textTable(
       "Means by attribute",
@@ -127,18 +171,23 @@ function levelsPart({ levels }) {
       ]),
       [0, 1],
     ),
-    nothing("Means over kinds of training; seeds of one kind are one. Pairs that differ in one attribute may differ in others too."),
+    nothing(
+      "Means over kinds of training; seeds of one kind are one. Pairs that differ in one attribute may differ in others too.",
+    ),
   ];
 }
 
 function replicatesPart({ replicates }) {
-  if (!replicates.length) return [nothing("Not available: no two pairs differ in their seed alone.")];
+  if (!replicates.length)
+    return [nothing("Not available: no two pairs differ in their seed alone.")];
   return [
     textTable(
       "Replicates",
       ["attributes", "seeds", "lost %", "gained %", "sd of lost"],
       replicates.map((group) => [
-        Object.entries(group.attributes).map(([name, value]) => `${brief(name, 20)} ${showValue(value)}`).join(", ") || "all",
+        Object.entries(group.attributes)
+          .map(([name, value]) => `${brief(name, 20)} ${showValue(value)}`)
+          .join(", ") || "all",
         whole(group.pairs.length),
         shareText(group.lost),
         shareText(group.gained),

@@ -38,7 +38,9 @@ function heatRows(list) {
   return [...groups]
     .sort(([one], [two]) => compare(one, two))
     .flatMap(([value, members]) => [
-      { heading: `${brief(state.group, 30)}: ${value === undefined ? "none" : showValue(value)} (${members.length})` },
+      {
+        heading: `${brief(state.group, 30)}: ${value === undefined ? "none" : showValue(value)} (${members.length})`,
+      },
       ...members.map((pair) => ({ pair })),
     ]);
 }
@@ -72,10 +74,23 @@ function heatColumns(list, panels, width) {
   return panels.flatMap((directions, panel) => {
     if (panel) x += HEAT.between;
     const first = Math.max(width, HEAT.all);
-    const all = { name: "All", cell: (pair) => pair.old, directions, x, width: first, isFirst: true };
+    const all = {
+      name: "All",
+      cell: (pair) => pair.old,
+      directions,
+      x,
+      width: first,
+      isFirst: true,
+    };
     x += first + HEAT.gap;
     const rest = order.map((place) => {
-      const column = { name: titleOf(names[place]), cell: (pair) => pair[state.by][place], directions, x, width };
+      const column = {
+        name: titleOf(names[place]),
+        cell: (pair) => pair[state.by][place],
+        directions,
+        x,
+        width,
+      };
       x += width;
       return column;
     });
@@ -108,7 +123,9 @@ function heatModel() {
   const slanted = width >= SLANTED;
   const title = fit.panels.length > 1 ? 24 : 0;
   const end = columns.at(-1).x + width;
-  const reach = columns.map(({ x }, place) => x + width / 2 + 0.71 * sizes[place % sizes.length] + 10);
+  const reach = columns.map(
+    ({ x }, place) => x + width / 2 + 0.71 * sizes[place % sizes.length] + 10,
+  );
   return {
     ...{ rows, columns, labels, width, height, slanted, title, end },
     withNumbers: Boolean(fit.withNumbers),
@@ -151,12 +168,21 @@ function heatPaths(model) {
       });
       // Gains alone keep the mark too: they must not hide that something was lost.
       if (cell.forgetting === "lost" && (directions[0] === LOST || state.show === "gained"))
-        add("sure", box(column.x.toFixed(2), y + model.height - gap - line, (half - gap / 2).toFixed(2), line));
+        add(
+          "sure",
+          box(
+            column.x.toFixed(2),
+            y + model.height - gap - line,
+            (half - gap / 2).toFixed(2),
+            line,
+          ),
+        );
     }
   }
   const fill = (key) => {
     if (key === "sure") return { fill: colour("lost") };
-    if (key === "missing") return { stroke: colour("never"), "stroke-width": 1, "stroke-dasharray": "2 2" };
+    if (key === "missing")
+      return { stroke: colour("never"), "stroke-width": 1, "stroke-dasharray": "2 2" };
     const [hue, depth] = key.split(" ");
     return { fill: depth === "0" ? colour("wash") : heatColour(hue, depth) };
   };
@@ -253,7 +279,12 @@ function rowTexts(model, linked = true) {
       const chosen = state.pair.includes(pair.name);
       const text = shape(
         "text",
-        { x: 0, y: y + model.height / 2 + size / 3, "font-size": size, "font-weight": chosen ? 650 : null },
+        {
+          x: 0,
+          y: y + model.height / 2 + size / 3,
+          "font-size": size,
+          "font-weight": chosen ? 650 : null,
+        },
         fitted(pair.name, model.labels - 12, size),
       );
       text.append(shape("title", {}, brief(pair.name, 160)));
@@ -287,7 +318,13 @@ function heatLegend(width) {
           }),
           shape(
             "text",
-            { x: 71 + (depth + 0.5) * swatch, y: 14.5, "font-size": 11, "text-anchor": "middle", fill: colour("ink") },
+            {
+              x: 71 + (depth + 0.5) * swatch,
+              y: 14.5,
+              "font-size": 11,
+              "text-anchor": "middle",
+              fill: colour("ink"),
+            },
             depth ? `${direction.sign}${from}` : "0",
           ),
         ),
@@ -303,7 +340,11 @@ function heatLegend(width) {
 }
 
 function svgOf(width, height, properties, ...children) {
-  return shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, ...properties }, ...children);
+  return shape(
+    "svg",
+    { width, height, viewBox: `0 0 ${width} ${height}`, ...properties },
+    ...children,
+  );
 }
 
 function drawHeat() {
@@ -312,18 +353,35 @@ function drawHeat() {
   heat.model = model;
   const legend = heatLegend(printing ? PAPER_WIDTH : target.clientWidth);
   byId("map-legend").replaceChildren(
-    svgOf(printing ? PAPER_WIDTH : target.clientWidth, legend.height, { "aria-hidden": "true" }, legend.part),
+    svgOf(
+      printing ? PAPER_WIDTH : target.clientWidth,
+      legend.height,
+      { "aria-hidden": "true" },
+      legend.part,
+    ),
   );
   const hidden = { "aria-hidden": "true" };
-  const cells = svgOf(model.right, Math.max(model.bottom, 1), { ...hidden, class: "cells" }, ...heatPaths(model));
-  cells.append(shape("g", { class: "numbers" }), shape("rect", { class: "here", visibility: "hidden" }));
+  const cells = svgOf(
+    model.right,
+    Math.max(model.bottom, 1),
+    { ...hidden, class: "cells" },
+    ...heatPaths(model),
+  );
+  cells.append(
+    shape("g", { class: "numbers" }),
+    shape("rect", { class: "here", visibility: "hidden" }),
+  );
   target.replaceChildren(
     make(
       "div",
       { class: "grid" },
       make("div", { class: "corner" }),
       make("div", { class: "heads" }, svgOf(model.right, model.head, hidden, columnTexts(model))),
-      make("div", { class: "names" }, svgOf(model.labels, Math.max(model.bottom, 1), {}, rowTexts(model))),
+      make(
+        "div",
+        { class: "names" },
+        svgOf(model.labels, Math.max(model.bottom, 1), {}, rowTexts(model)),
+      ),
       cells,
     ),
   );
@@ -343,8 +401,17 @@ function drawHeat() {
 
 function heatCaption(model) {
   const shown = wantedPairs().length;
-  const halves = { both: model.title ? "lost (−) on the left, gained (+) on the right" : "left half lost (−), right half gained (+)", lost: "lost (−) alone", gained: "gained (+) alone" };
-  const skipped = !model.slanted && model.width < 13 ? " Not every name is written; point at a cell to read it." : "";
+  const halves = {
+    both: model.title
+      ? "lost (−) on the left, gained (+) on the right"
+      : "left half lost (−), right half gained (+)",
+    lost: "lost (−) alone",
+    gained: "gained (+) alone",
+  };
+  const skipped =
+    !model.slanted && model.width < 13
+      ? " Not every name is written; point at a cell to read it."
+      : "";
   const range = pairs.some((pair) => isRange(pair.old.lost))
     ? " Where only single runs are known, a number is the most that it can be."
     : "";
@@ -391,15 +458,15 @@ function heatPicture() {
     move(12, top + model.head, rowTexts(model, false)),
     move(12 + model.labels, top + model.head, ...heatPaths(model)),
   );
-  if (model.withNumbers) svg.append(move(12 + model.labels, top + model.head, heatNumbers(model, null)));
+  if (model.withNumbers)
+    svg.append(move(12 + model.labels, top + model.head, heatNumbers(model, null)));
   return { inner: textOf(svg), width, height: top + model.head + model.bottom + 4 };
 }
 
 function showHeatTable() {
   const model = heat.model;
   const columns = model.columns.slice(0, model.columns.length / (model.title ? 2 : 1));
-  const both = (cell) =>
-    cell ? `−${ends(cell.lost)} / +${ends(cell.gained)}` : "not compared";
+  const both = (cell) => (cell ? `−${ends(cell.lost)} / +${ends(cell.gained)}` : "not compared");
   byId("map-numbers")
     .querySelector("div")
     .replaceChildren(
@@ -479,9 +546,32 @@ function setUpHeat() {
     choices(byId(id), entries, state[name], (value) => choose({ [name]: value }));
   const hasCategories = study.columns.category.length > 0;
   const hasTasks = study.columns.task.length > 0;
-  fixed("map-by", [["category", "categories", !hasCategories], ["task", "tasks", !hasTasks]], "by");
-  fixed("map-show", [["both", "both"], ["lost", "− lost"], ["gained", "+ gained"]], "show");
-  fixed("map-size", [["", "as fits"], ["numbers", "with numbers"], ["fit", "overview"]], "size");
+  fixed(
+    "map-by",
+    [
+      ["category", "categories", !hasCategories],
+      ["task", "tasks", !hasTasks],
+    ],
+    "by",
+  );
+  fixed(
+    "map-show",
+    [
+      ["both", "both"],
+      ["lost", "− lost"],
+      ["gained", "+ gained"],
+    ],
+    "show",
+  );
+  fixed(
+    "map-size",
+    [
+      ["", "as fits"],
+      ["numbers", "with numbers"],
+      ["fit", "overview"],
+    ],
+    "size",
+  );
   const target = byId("map-chart");
   const on = (name, react) => target.addEventListener(name, react);
   on("pointermove", (event) => event.pointerType === "mouse" && pointAtCell(cellAt(event)));
@@ -504,17 +594,34 @@ function setUpHeat() {
     fillSelect(byId(id), entries, state[name]);
     byId(id).addEventListener("change", (event) => choose({ [name]: event.target.value }));
   };
-  const usual = [["cluster", "alike together"], ["lost", "most lost"], ["gained", "most gained"], ["name", "name"]];
+  const usual = [
+    ["cluster", "alike together"],
+    ["lost", "most lost"],
+    ["gained", "most gained"],
+    ["name", "name"],
+  ];
   follow("map-rows", "rows", [...usual, ...attributes]);
   follow("map-columns", "columns", usual);
-  follow("map-group", "group", [["", "nothing"], ...study.attributes.map(({ name }) => [name, brief(name, 30)])]);
+  follow("map-group", "group", [
+    ["", "nothing"],
+    ...study.attributes.map(({ name }) => [name, brief(name, 30)]),
+  ]);
   setUpSaving("map", heatPicture);
 }
 
 function showHeatChoices() {
-  for (const [id, name] of [["map-by", "by"], ["map-show", "show"], ["map-size", "size"]])
-    for (const input of byId(id).querySelectorAll("input")) input.checked = input.value === state[name];
-  for (const [id, name] of [["map-rows", "rows"], ["map-columns", "columns"], ["map-group", "group"]])
+  for (const [id, name] of [
+    ["map-by", "by"],
+    ["map-show", "show"],
+    ["map-size", "size"],
+  ])
+    for (const input of byId(id).querySelectorAll("input"))
+      input.checked = input.value === state[name];
+  for (const [id, name] of [
+    ["map-rows", "rows"],
+    ["map-columns", "columns"],
+    ["map-group", "group"],
+  ])
     byId(id).value = state[name];
 }
 
@@ -526,7 +633,11 @@ function showTip(lines, pair, frame, withLink) {
   tip.replaceChildren(
     make("b", {}, title),
     ...rest.map((line) =>
-      make("div", { class: line.startsWith("lost") ? "lost" : line.startsWith("gained") ? "won" : "" }, line),
+      make(
+        "div",
+        { class: line.startsWith("lost") ? "lost" : line.startsWith("gained") ? "won" : "" },
+        line,
+      ),
     ),
     pair.page
       ? withLink
@@ -537,7 +648,10 @@ function showTip(lines, pair, frame, withLink) {
   tip.hidden = false;
   const size = tip.getBoundingClientRect();
   const room = document.documentElement.clientWidth;
-  const left = Math.min(Math.max(8, frame.left + frame.width / 2 - size.width / 2), room - size.width - 8);
+  const left = Math.min(
+    Math.max(8, frame.left + frame.width / 2 - size.width / 2),
+    room - size.width - 8,
+  );
   const below = frame.bottom + 10;
   const fits = below + size.height < window.innerHeight;
   tip.style.left = `${left}px`;

@@ -2,7 +2,13 @@
 
 const PARTS = [
   ["filters", showFilters],
-  ["map", () => { showHeatChoices(); drawHeat(); }],
+  [
+    "map",
+    () => {
+      showHeatChoices();
+      drawHeat();
+    },
+  ],
   ["compare", drawCompare],
   ["trade", drawTrade],
   ["scale", drawScale],
@@ -45,7 +51,13 @@ function showTiles() {
   const gained = inOrder(pairs, "gained")[0];
   const { claims } = study.answers;
   const told = claims.filter(({ claimed }) => claimed);
-  const named = (pair, key, word) => tile(word, signed(key === "lost" ? LOST : GAINED, pair.old[key]) + " %", pairLink(pair, 60), key === "lost" ? "lost" : "won");
+  const named = (pair, key, word) =>
+    tile(
+      word,
+      signed(key === "lost" ? LOST : GAINED, pair.old[key]) + " %",
+      pairLink(pair, 60),
+      key === "lost" ? "lost" : "won",
+    );
   byId("tiles").append(
     named(least, "lost", "Least lost"),
     named(most, "lost", "Most lost"),
@@ -53,7 +65,11 @@ function showTiles() {
     tile(
       "Can be claimed",
       claims.length ? `${told.length} of ${claims.length}` : NOT_KNOWN,
-      told.length ? `first: ${brief(told[0].text, 110)}` : claims.length ? "statements; all may be chance" : "no statements could be made",
+      told.length
+        ? `first: ${brief(told[0].text, 110)}`
+        : claims.length
+          ? "statements; all may be chance"
+          : "no statements could be made",
     ),
   );
 }
@@ -91,7 +107,10 @@ function showNotes() {
         ]
       : []),
     ...(warnings.length
-      ? [make("h3", {}, "Notes on the data"), make("ul", {}, ...warnings.map((text) => make("li", {}, brief(text, 400))))]
+      ? [
+          make("h3", {}, "Notes on the data"),
+          make("ul", {}, ...warnings.map((text) => make("li", {}, brief(text, 400)))),
+        ]
       : []),
   );
 }
@@ -129,6 +148,10 @@ async function start() {
 
 start().catch((error) => {
   byId("sentence").after(
-    make("p", { class: "notice", role: "alert" }, `Part of this page could not be shown: ${error.message}. A current browser may help.`),
+    make(
+      "p",
+      { class: "notice", role: "alert" },
+      `Part of this page could not be shown: ${error.message}. A current browser may help.`,
+    ),
   );
 });

@@ -32,7 +32,10 @@ async function plotlyPicture(name) {
 }
 
 async function save(name, kind, picture) {
-  const { text, width, height } = captioned(await picture(name), byId(`${name}-caption`).textContent);
+  const { text, width, height } = captioned(
+    await picture(name),
+    byId(`${name}-caption`).textContent,
+  );
   const file = `forgetmap-${name}.${kind}`;
   if (kind === "svg") download(file, text, "image/svg+xml");
   else download(file, await pixels(text, width, height), "image/png");
@@ -86,7 +89,10 @@ async function pixels(text, width, height) {
   const picture = new Image();
   picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
   await picture.decode();
-  const canvas = make("canvas", { width: Math.round(width * scale), height: Math.round(height * scale) });
+  const canvas = make("canvas", {
+    width: Math.round(width * scale),
+    height: Math.round(height * scale),
+  });
   const context = canvas.getContext("2d");
   context.scale(scale, scale);
   context.drawImage(picture, 0, 0, width, height);

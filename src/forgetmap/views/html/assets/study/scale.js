@@ -2,10 +2,17 @@
 
 const scales = () =>
   study.attributes
-    .filter(({ name, numeric, values }) => numeric && name !== "seed" && values.filter((value) => value > 0).length > 1)
+    .filter(
+      ({ name, numeric, values }) =>
+        numeric && name !== "seed" && values.filter((value) => value > 0).length > 1,
+    )
     .map(({ name }) => name);
-const scaleAlong = () => (scales().includes(state.along) ? state.along : (["size", ...scales()].find((name) => scales().includes(name)) ?? ""));
-const slopeOf = (name) => study.answers.slopes.find((slope) => slope.attribute === name && slope.within === null);
+const scaleAlong = () =>
+  scales().includes(state.along)
+    ? state.along
+    : (["size", ...scales()].find((name) => scales().includes(name)) ?? "");
+const slopeOf = (name) =>
+  study.answers.slopes.find((slope) => slope.attribute === name && slope.within === null);
 
 // The line of a slope through the mean of all pairs, and its band, turned about that mean.
 function slopeTraces(slope, found) {
@@ -14,16 +21,29 @@ function slopeTraces(slope, found) {
   const [middle, level] = [mean(logs), mean(found.map(({ y }) => y))];
   const [first, last] = [Math.min(...logs), Math.max(...logs)];
   const places = Array.from({ length: 21 }, (_, step) => first + ((last - first) * step) / 20);
-  const line = (rise) =>
-    places.map((place) => Math.max(0, level + 100 * rise * (place - middle)));
+  const line = (rise) => places.map((place) => Math.max(0, level + 100 * rise * (place - middle)));
   const xs = places.map((place) => 2 ** place);
   const { value, low, high } = slope.per_doubling;
   const [one, two] = [line(low), line(high)];
   const plain = { type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false };
   return [
     { ...plain, x: xs, y: one.map((y, index) => Math.min(y, two[index])), line: { width: 0 } },
-    { ...plain, x: xs, y: one.map((y, index) => Math.max(y, two[index])), line: { width: 0 }, fill: "tonexty", fillcolor: colour("lost", 0.14) },
-    { ...plain, x: xs, y: line(value), name: "slope of the loss", showlegend: true, line: { color: colour("lost"), width: 2 } },
+    {
+      ...plain,
+      x: xs,
+      y: one.map((y, index) => Math.max(y, two[index])),
+      line: { width: 0 },
+      fill: "tonexty",
+      fillcolor: colour("lost", 0.14),
+    },
+    {
+      ...plain,
+      x: xs,
+      y: line(value),
+      name: "slope of the loss",
+      showlegend: true,
+      line: { color: colour("lost"), width: 2 },
+    },
   ];
 }
 
@@ -37,7 +57,10 @@ function scaleTicks(values) {
     const half = textWidth(showValue(value)) / 2 + 6;
     if (!kept.length || at - half > kept.at(-1).end) kept.push({ value, end: at + half });
   }
-  return { tickvals: kept.map(({ value }) => value), ticktext: kept.map(({ value }) => showValue(value)) };
+  return {
+    tickvals: kept.map(({ value }) => value),
+    ticktext: kept.map(({ value }) => showValue(value)),
+  };
 }
 
 function drawScale() {
@@ -46,7 +69,10 @@ function drawScale() {
   drawDoses();
   if (!plotly) return;
   if (!name) {
-    showInstead("scale", "Not available: no attribute is a number with two or more values, such as size, examples or steps.");
+    showInstead(
+      "scale",
+      "Not available: no attribute is a number with two or more values, such as size, examples or steps.",
+    );
     return;
   }
   const list = wantedPairs().filter((pair) => valueIn(pair, name) > 0);
@@ -70,7 +96,9 @@ function drawScale() {
     customdata: list.map(({ place }) => place),
     hoverinfo: "text",
     hovertext: list.map((pair) =>
-      [...cellWords(pair, "old skills", pair.old), `${name}: ${valueText(pair, name)}`].map((line) => label(line, 160)).join("<br>"),
+      [...cellWords(pair, "old skills", pair.old), `${name}: ${valueText(pair, name)}`]
+        .map((line) => label(line, 160))
+        .join("<br>"),
     ),
   });
   const slope = slopeOf(name);
@@ -84,7 +112,14 @@ function drawScale() {
     {
       height: 420,
       margin: { l: 64, r: 24, t: 40, b: 52 },
-      xaxis: { type: "log", ...apart(), title: { text: label(name), standoff: 12 }, ...scaleTicks(list.map((pair) => valueIn(pair, name))), gridcolor: colour("line"), fixedrange: true },
+      xaxis: {
+        type: "log",
+        ...apart(),
+        title: { text: label(name), standoff: 12 },
+        ...scaleTicks(list.map((pair) => valueIn(pair, name))),
+        gridcolor: colour("line"),
+        fixedrange: true,
+      },
       yaxis: percentAxis({ rangemode: "tozero", title: { text: "share of items", standoff: 10 } }),
       legend: { ...legendOnTop, y: 1.02 },
       showlegend: true,
@@ -130,7 +165,10 @@ function drawDoses() {
   byId("dose-table").replaceChildren();
   if (!plotly) return;
   if (!doses.length) {
-    showInstead("dose", `Not available: there are no curves by category along ${name ? brief(name) : "any number"}. They take categories and four kinds of training with three values.`);
+    showInstead(
+      "dose",
+      `Not available: there are no curves by category along ${name ? brief(name) : "any number"}. They take categories and four kinds of training with three values.`,
+    );
     return;
   }
   showAgain("dose");
@@ -145,18 +183,33 @@ function drawDoses() {
       name: label(dose.category, 28),
       x: dose.points.map((point) => point.dose),
       y: dose.points.map(({ lost }) => 100 * lost),
-      line: { color: tint(place), width: dose.claimed ? 3 : 1.5, dash: dose.claimed ? "solid" : "dot" },
+      line: {
+        color: tint(place),
+        width: dose.claimed ? 3 : 1.5,
+        dash: dose.claimed ? "solid" : "dot",
+      },
       marker: { color: tint(place), size: 7, symbol: symbol(place) },
       hoverinfo: "text",
       hovertext: dose.points.map(
-        (point) => `${label(dose.category, 60)}<br>${label(name)} ${showValue(point.dose)}: lost −${points(point.lost)} %<br>${whole(point.units)} kinds of training`,
+        (point) =>
+          `${label(dose.category, 60)}<br>${label(name)} ${showValue(point.dose)}: lost −${points(point.lost)} %<br>${whole(point.units)} kinds of training`,
       ),
     })),
     {
       height: 400 + 22 * lines,
       margin: { l: 64, r: 24, t: 18 + 22 * lines, b: 52 },
-      xaxis: { type: "log", ...apart(), title: { text: label(name), standoff: 12 }, ...scaleTicks(values), gridcolor: colour("line"), fixedrange: true },
-      yaxis: percentAxis({ rangemode: "tozero", title: { text: "lost", standoff: 10, font: { color: colour("lost") } } }),
+      xaxis: {
+        type: "log",
+        ...apart(),
+        title: { text: label(name), standoff: 12 },
+        ...scaleTicks(values),
+        gridcolor: colour("line"),
+        fixedrange: true,
+      },
+      yaxis: percentAxis({
+        rangemode: "tozero",
+        title: { text: "lost", standoff: 10, font: { color: colour("lost") } },
+      }),
       legend: { ...legendOnTop, y: 1.02 },
       showlegend: true,
       hovermode: "closest",
@@ -182,7 +235,11 @@ function drawDoses() {
 }
 
 function setUpScale() {
-  fillSelect(byId("scale-x"), scales().length ? scales().map((name) => [name, brief(name, 30)]) : [["", "no number"]], scaleAlong());
+  fillSelect(
+    byId("scale-x"),
+    scales().length ? scales().map((name) => [name, brief(name, 30)]) : [["", "no number"]],
+    scaleAlong(),
+  );
   byId("scale-x").disabled = !scales().length;
   byId("scale-x").addEventListener("change", (event) => choose({ along: event.target.value }));
   showSlopes();

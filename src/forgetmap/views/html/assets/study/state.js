@@ -1,6 +1,17 @@
 // What is chosen: all of it is in the address, so that a link shows the same, and Back goes back.
 
-const SECTIONS = ["summary", "map", "compare", "trade", "scale", "board", "findings", "items", "drift", "notes"];
+const SECTIONS = [
+  "summary",
+  "map",
+  "compare",
+  "trade",
+  "scale",
+  "board",
+  "findings",
+  "items",
+  "drift",
+  "notes",
+];
 const DEFAULTS = {
   find: "", // part of a name
   by: "category",
@@ -62,7 +73,11 @@ function choose(change, { quietly = false } = {}) {
   state = { ...state, ...change };
   const address = addressOf(state, section);
   if (address !== location.hash)
-    history[quietly ? "replaceState" : "pushState"](null, "", address === "#" ? "#summary" : address);
+    history[quietly ? "replaceState" : "pushState"](
+      null,
+      "",
+      address === "#" ? "#summary" : address,
+    );
   drawPage();
 }
 
@@ -125,9 +140,7 @@ function inOrder(list, order) {
     (order.startsWith("a.")
       ? (pair) => valueIn(pair, order.slice(2))
       : (pair) => place.get(pair.place));
-  return [...list].sort(
-    (one, two) => compare(key(one), key(two)) || compare(one.name, two.name),
-  );
+  return [...list].sort((one, two) => compare(key(one), key(two)) || compare(one.name, two.name));
 }
 
 // The pairs that are set side by side: those chosen, else the least and the most lost on screen.
@@ -227,8 +240,10 @@ function showFilters() {
     const name = one.dataset.attribute;
     const values = state.filters.get(name) ?? [];
     for (const box of one.querySelectorAll("input")) box.checked = values.includes(box.value);
-    const shown = values.length === 1 ? showValue(known(name, values[0])) : `${values.length} values`;
-    one.querySelector("summary").textContent = `${brief(name, 30)}: ${values.length ? shown : "all"}`;
+    const shown =
+      values.length === 1 ? showValue(known(name, values[0])) : `${values.length} values`;
+    one.querySelector("summary").textContent =
+      `${brief(name, 30)}: ${values.length ? shown : "all"}`;
     one.classList.toggle("active", values.length > 0);
   }
   const shown = wantedPairs().length;

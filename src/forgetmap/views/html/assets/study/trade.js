@@ -1,7 +1,12 @@
 // What was lost against what was gained, or learned.
 
 const canLearn = () => pairs.some((pair) => pair.new);
-const tradeAgainst = () => (state.against === "learned" && canLearn() ? "learned" : state.against === "gained" || !canLearn() ? "gained" : "learned");
+const tradeAgainst = () =>
+  state.against === "learned" && canLearn()
+    ? "learned"
+    : state.against === "gained" || !canLearn()
+      ? "gained"
+      : "learned";
 
 // The pairs by the value of an attribute: [value, pairs], in the order of the values.
 function byValue(list, name) {
@@ -14,7 +19,8 @@ function byValue(list, name) {
 }
 
 const MOST_VALUES = 12; // colours and shapes that can be told apart
-const tintable = () => study.attributes.filter(({ values }) => values.length > 1 && values.length <= MOST_VALUES);
+const tintable = () =>
+  study.attributes.filter(({ values }) => values.length > 1 && values.length <= MOST_VALUES);
 const tintBy = () => {
   const names = tintable().map(({ name }) => name);
   if (state.tint === "-") return "";
@@ -47,11 +53,19 @@ function pairTrace(value, members, name, x, xInterval) {
     y: members.map((pair) => 100 * valueOf(pair.old.lost)),
     error_y: bars(members.map((pair) => pair.old.lost)),
     error_x: xInterval ? bars(members.map(xInterval)) : undefined,
-    marker: { size: 10, color: tint(place, 0.9), symbol: symbol(place), line: { color: colour("card"), width: 1 } },
+    marker: {
+      size: 10,
+      color: tint(place, 0.9),
+      symbol: symbol(place),
+      line: { color: colour("card"), width: 1 },
+    },
     customdata: members.map((pair) => pair.place),
     hoverinfo: "text",
     hovertext: members.map((pair) =>
-      [...cellWords(pair, "old skills", pair.old), ...(pair.new ? [`learned: ${plusMinus(pair.new.change)} points on the new tasks`] : [])]
+      [
+        ...cellWords(pair, "old skills", pair.old),
+        ...(pair.new ? [`learned: ${plusMinus(pair.new.change)} points on the new tasks`] : []),
+      ]
         .map((line) => label(line, 160))
         .join("<br>"),
     ),
@@ -70,9 +84,13 @@ const openOnClick = (id) => {
 function frontTrace(list, x, against) {
   const tradeOff = study.answers.trade_off;
   const means = tradeOff?.learned_by === "gained" ? "gained" : "learned";
-  const front = tradeOff ? tradeOff.front : pairs.filter(({ standing }) => standing?.pareto).map(({ name }) => name);
+  const front = tradeOff
+    ? tradeOff.front
+    : pairs.filter(({ standing }) => standing?.pareto).map(({ name }) => name);
   if (tradeOff ? means !== against : against !== (canLearn() ? "learned" : "gained")) return [];
-  const members = list.filter(({ name }) => front.includes(name)).sort((one, two) => x(one) - x(two));
+  const members = list
+    .filter(({ name }) => front.includes(name))
+    .sort((one, two) => x(one) - x(two));
   return [
     {
       type: "scatter",
@@ -105,35 +123,71 @@ function curveTraces(against, name) {
 function drawTrade() {
   const against = tradeAgainst();
   const name = tintBy();
-  for (const input of byId("trade-x").querySelectorAll("input")) input.checked = input.value === against;
+  for (const input of byId("trade-x").querySelectorAll("input"))
+    input.checked = input.value === against;
   byId("trade-tint").value = name || "-";
   if (!plotly) return;
   const list = wantedPairs().filter((pair) => against === "gained" || pair.new);
   const without = wantedPairs().length - list.length;
   if (!list.length) {
-    showInstead("trade", wantedPairs().length ? "None of these pairs names new tasks, so what they learned is not available." : "No pair fits the filters.");
+    showInstead(
+      "trade",
+      wantedPairs().length
+        ? "None of these pairs names new tasks, so what they learned is not available."
+        : "No pair fits the filters.",
+    );
     return;
   }
   showAgain("trade");
-  const x = against === "gained" ? (pair) => 100 * valueOf(pair.old.gained) : (pair) => 100 * learnedBy(pair);
+  const x =
+    against === "gained"
+      ? (pair) => 100 * valueOf(pair.old.gained)
+      : (pair) => 100 * learnedBy(pair);
   const groups = name ? byValue(list, name) : [[undefined, list]];
   const front = frontTrace(list, x, against);
   const curves = curveTraces(against, name);
-  const most = 1.05 * Math.min(
-    Math.max(...list.map((pair) => 100 * valueOf(pair.old.lost))),
-    Math.max(...list.map(x)),
-  );
-  const even = { type: "line", x0: 0, y0: 0, x1: most, y1: most, line: { color: colour("kept"), width: 1, dash: "dot" }, layer: "below" };
+  const most =
+    1.05 *
+    Math.min(
+      Math.max(...list.map((pair) => 100 * valueOf(pair.old.lost))),
+      Math.max(...list.map(x)),
+    );
+  const even = {
+    type: "line",
+    x0: 0,
+    y0: 0,
+    x1: most,
+    y1: most,
+    line: { color: colour("kept"), width: 1, dash: "dot" },
+    layer: "below",
+  };
   const legendLines = Math.ceil((groups.length + front.length) / (narrow() ? 1 : 4));
   draw(
     "trade-chart",
     `Scatter: what each of ${list.length} pairs lost against what it ${against}. The leaderboard has the numbers.`,
-    [...curves, ...front, ...groups.map(([value, members]) => pairTrace(value, members, name, x, against === "gained" ? (pair) => pair.old.gained : null))],
+    [
+      ...curves,
+      ...front,
+      ...groups.map(([value, members]) =>
+        pairTrace(value, members, name, x, against === "gained" ? (pair) => pair.old.gained : null),
+      ),
+    ],
     {
       height: 440 + 22 * legendLines,
       margin: { l: 64, r: 16, t: 16 + 22 * legendLines, b: 52 },
-      xaxis: percentAxis({ ...apart(), title: { text: against === "gained" ? "gained of the old skills" : "learned: change on the new tasks", standoff: 12 }, rangemode: "tozero" }),
-      yaxis: percentAxis({ title: { text: "lost of the old skills", standoff: 10, font: { color: colour("lost") } }, rangemode: "tozero" }),
+      xaxis: percentAxis({
+        ...apart(),
+        title: {
+          text:
+            against === "gained" ? "gained of the old skills" : "learned: change on the new tasks",
+          standoff: 12,
+        },
+        rangemode: "tozero",
+      }),
+      yaxis: percentAxis({
+        title: { text: "lost of the old skills", standoff: 10, font: { color: colour("lost") } },
+        rangemode: "tozero",
+      }),
       shapes: against === "gained" ? [even] : [],
       legend: { ...legendOnTop, y: 1.02 },
       showlegend: groups.length > 1 || front.length > 0,
@@ -143,10 +197,16 @@ function drawTrade() {
   openOnClick("trade-chart");
   byId("trade-caption").replaceChildren(
     `What each pair lost (up) against what it ${against} (to the right), in percent; low and right is best.` +
-      (against === "gained" ? " On the dotted line the average does not move, however much was lost." : "") +
+      (against === "gained"
+        ? " On the dotted line the average does not move, however much was lost."
+        : "") +
       (front.length ? " The dashed line joins the pairs that no other beats in both." : "") +
-      (curves.length ? ` Lines are the curves of each ${brief(name, 30)} from each model it started from.` : "") +
-      (list.length <= 40 && hasInterval(list[0].old.lost) ? " Thin lines are 95 % intervals over items." : "") +
+      (curves.length
+        ? ` Lines are the curves of each ${brief(name, 30)} from each model it started from.`
+        : "") +
+      (list.length <= 40 && hasInterval(list[0].old.lost)
+        ? " Thin lines are 95 % intervals over items."
+        : "") +
       (without ? ` ${without} pairs without new tasks are left out.` : ""),
   );
 }
@@ -155,7 +215,8 @@ function showEqualLearning() {
   const tradeOff = study.answers.trade_off;
   const target = byId("trade-equal");
   if (!tradeOff) return;
-  if (tradeOff.note) target.append(make("p", { class: "note" }, `No curves: ${brief(tradeOff.note, 300)}`));
+  if (tradeOff.note)
+    target.append(make("p", { class: "note" }, `No curves: ${brief(tradeOff.note, 300)}`));
   if (!tradeOff.equal.length) return;
   const what = tradeOff.learned_by === "gained" ? "gained" : "learned";
   target.append(
@@ -181,11 +242,18 @@ function showEqualLearning() {
 function setUpTrade() {
   choices(
     byId("trade-x"),
-    [["learned", "learned", !canLearn()], ["gained", "gained"]],
+    [
+      ["learned", "learned", !canLearn()],
+      ["gained", "gained"],
+    ],
     tradeAgainst(),
     (value) => choose({ against: value }),
   );
-  fillSelect(byId("trade-tint"), [["-", "nothing"], ...tintable().map(({ name }) => [name, brief(name, 30)])], tintBy() || "-");
+  fillSelect(
+    byId("trade-tint"),
+    [["-", "nothing"], ...tintable().map(({ name }) => [name, brief(name, 30)])],
+    tintBy() || "-",
+  );
   byId("trade-tint").addEventListener("change", (event) => choose({ tint: event.target.value }));
   showEqualLearning();
   setUpSaving("trade", plotlyPicture);
