@@ -301,6 +301,7 @@ def test_an_item_opens_its_life_over_all_pairs(browser: Browser, logged: Path) -
     assert knew == 4
     row.locator("button").click()
     page.wait_for_selector("#life[open]")
+    assert serious_faults(page) == []
     life = found.text("#life")
     assert life.count("✓ → ✗ lost") == lost
     assert life.count("✓ → ✓ kept") == knew - lost
@@ -333,6 +334,18 @@ def test_a_site_without_pages_of_pairs(tmp_path: Path) -> None:
     assert len(stored.pairs) == 4
 
 
+def test_pages_of_an_earlier_run_do_not_stay(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    study = write_made_study(tmp_path, {"one": 0.05, "two": 0.1})
+    for more in ([], ["--no-pages"]):
+        done = CliRunner().invoke(app, ["study", str(study), "--site", str(site), "-q", *more])
+        assert done.exit_code == 0, done.output
+        if not more:
+            (site / "pairs" / "mine.html").write_text("kept")
+            assert len(list((site / "pairs").iterdir())) == 3
+    assert [path.name for path in (site / "pairs").iterdir()] == ["mine.html"]
+
+
 def test_other_files_are_never_mixed_with_a_site(result: StudyResult, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("kept")
     with pytest.raises(InputError, match="holds other files"):
@@ -356,7 +369,7 @@ def test_the_same_study_gives_the_same_bytes(site: Path, tmp_path: Path) -> None
 # --- saving --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["map", "compare", "trade", "scale"])
+@pytest.mark.parametrize("name", ["map", "compare", "trade", "scale", "drift"])
 def test_a_chart_is_saved_with_its_caption(shown: Visit, name: str) -> None:
     go(shown, f"#{name}")
     caption = shown.text(f"#{name}-caption")

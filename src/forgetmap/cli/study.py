@@ -149,6 +149,10 @@ def run(
         )
         plan = known or Study.load(file)
         check_sort(sort, {name for pair in plan.pairs for name in pair.attributes})
+        if site:
+            from forgetmap.views.html.study import check_site
+
+            check_site(site)  # before the long part
         check_outputs([json, csv, latex], [file, *sorted(_inputs(plan))])
         with answer_bar(quiet, "pairs") as tick:
             result = known or run_study(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from forgetmap.map.task_maps import TaskMap
 from forgetmap.study.file import Study
 from forgetmap.study.result import StudyResult
 from forgetmap.views.html.report import write_report
-from forgetmap.views.html.shell import CONTROLS, Page, packed
+from forgetmap.views.html.shell import CONTROLS, Page, packed, policy_of
 from forgetmap.views.html.study_data import page_data
 from forgetmap.views.html.study_lives import Lives
 
@@ -62,8 +63,7 @@ def write_site(
         What could not be written, and why.
     """
     folder = Path(folder)
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / RESULT).is_file():
-        raise InputError(f"{folder}: holds other files; name a new folder for the site")
+    check_site(folder)
     make_folder(folder)
     written: dict[str, str] = {}
     lives: Lives | None = None
@@ -73,10 +73,26 @@ def write_site(
         categories = asked if isinstance(asked, TaskMap | None) else TaskMap.load(asked)
         writer = _Pages(result, plan, folder, categories)
         written, lives, notes = writer.write(tick)
+    _remove_old(folder, written)
     reason = _NO_LOGS if result.source else _NO_PAGES
     write_text(folder / INDEX, render(result, written, lives, reason))
     result.write(folder / RESULT)
     return notes
+
+
+def check_site(folder: Path) -> None:
+    """Refuse a folder that holds something else than a site."""
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / RESULT).is_file():
+        raise InputError(f"{folder}: holds other files; name a new folder for the site")
+
+
+def _remove_old(folder: Path, written: Mapping[str, str]) -> None:
+    """Remove the pages of pairs that an earlier run wrote and this one did not."""
+    for address, path in find_pages(folder).items():
+        if address.startswith(PAIRS) and address not in written.values():
+            with suppress(InputError):  # not ours
+                policy_of(path)
+                path.unlink()
 
 
 def render(
@@ -129,6 +145,10 @@ def file_names(names: Iterable[str], ending: str = ".html") -> dict[str, str]:
     return found
 
 
+def _alike(one: float, other: float) -> bool:
+    return abs(one - other) < 1e-9
+
+
 class _Pages:
     """Writes the page of every pair, and notes what became of its items on the way."""
 
@@ -170,6 +190,8 @@ class _Pages:
                 address = f"{PAIRS}/{files[pair.name]}"
                 write_report(comparison, self.folder / address, study=f"../{INDEX}")
                 lives.add(number, comparison, log.before)
+                if not _alike(comparison.map.old.lost.value, pair.old.lost.value):
+                    notes.append(f"{pair.name}: its page pairs other items than the study does")
             except (InputError, WithheldError) as error:
                 notes.append(f"{pair.name}: no page: {error}")
                 continue

@@ -48,8 +48,10 @@ class Lives:
         self._texts: dict[tuple[str, str], tuple[str | None, str | None]] = {}
 
     def add(self, number: int, comparison: Comparison, before_log: str) -> None:
-        """Note what became of the items of a pair."""
+        """Note what became of the old items of a pair."""
         outcomes = comparison.pairs.outcomes()
+        new = pa.array(list(comparison.map.settings.new), pa.string())
+        outcomes = outcomes.filter(pc.invert(pc.is_in(outcomes["task"], new)))
         if self._states + outcomes.num_rows > MOST_STATES:
             return
         self._states += outcomes.num_rows

@@ -536,8 +536,9 @@ function moveInHeat(event) {
   return pointAtCell({ row, column }, { spoken: true });
 }
 
-function openPair(pair) {
-  if (pair.page) location.assign(pair.page);
+function openPair(pair, inNewTab = false) {
+  if (pair.page && inNewTab) window.open(pair.page, "_blank", "noopener");
+  else if (pair.page) location.assign(pair.page);
   else say("This pair has no page: it was not written, or there are no logs.");
 }
 
@@ -577,11 +578,13 @@ function setUpHeat() {
   on("pointermove", (event) => event.pointerType === "mouse" && pointAtCell(cellAt(event)));
   on("pointerleave", (event) => event.pointerType === "mouse" && pointAtCell(null));
   on("keydown", moveInHeat);
+  document.addEventListener("wheel", hideTip, { passive: true });
   on("blur", () => pointAtCell(null));
   on("click", (event) => {
     const at = cellAt(event);
     if (!at || event.target.closest("a")) return;
-    if (event.pointerType === "mouse") openPair(heat.model.rows[at.row].pair);
+    const apart_ = event.ctrlKey || event.metaKey;
+    if (event.pointerType === "mouse") openPair(heat.model.rows[at.row].pair, apart_);
     else pointAtCell(at, { withLink: true }); // a finger cannot point first: the note has the link
   });
   on("scroll", () => {

@@ -131,6 +131,7 @@ async function start() {
   setUpBoard();
   setUpFindings();
   setUpItems();
+  setUpDrift();
   showNotes();
   setUpTheme(); // draws the page
   await painted();
