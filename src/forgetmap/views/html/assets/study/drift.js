@@ -69,7 +69,7 @@ function driftCell(cell, isGroup, worse) {
 function driftPicture() {
   const columns = driftColumns();
   const list = driftPairs();
-  const size = { label: 220, width: 92, height: 34, head: 44 };
+  const size = { label: 220, width: 92, height: 46, head: 44 };
   const text = (words, x, y, more) =>
     shape("text", { x, y, "font-size": 12, fill: colour("ink"), ...more }, words);
   const middle = { "text-anchor": "middle" };
@@ -82,8 +82,9 @@ function driftPicture() {
   });
   const rows = list.flatMap((pair, row) => {
     const y = size.head + row * size.height;
-    const cells = columns.flatMap(({ cell }, place) => {
+    const cells = columns.flatMap(({ head, cell, isGroup }, place) => {
       const look = driftLook(cell(pair.drift));
+      const worse = isGroup ? worseIn(pair.drift, head) : "";
       const x = size.label + place * size.width;
       const fill = look.hue && look.depth ? heatColour(look.hue, look.depth) : colour("wash");
       return [
@@ -93,6 +94,7 @@ function driftPicture() {
         }),
         text(look.text, x + size.width / 2, y + 14, middle),
         text(look.word, x + size.width / 2, y + 27, { ...middle, "font-size": 10 }),
+        text(fitted(worse, 88, 10), x + size.width / 2, y + 39, { ...middle, "font-size": 10 }),
       ];
     });
     return [text(fitted(pair.name, size.label - 20), 12, y + 20, { "font-size": 13 }), ...cells];

@@ -2,7 +2,7 @@
 // It is drawn by hand: plotly has no split cells, and ten thousand of them must follow a filter.
 
 const HEAT = { gap: 6, heading: 30, least: 4.5, most: 110, split: 26, between: 26, all: 14 };
-const NUMBERS = { both: 70, lost: 46, gained: 46 }; // a cell with its numbers
+const NUMBERS = { both: 76, lost: 46, gained: 46 }; // a cell with its numbers
 const SLANTED = 18; // columns this wide have slanted names, others upright ones
 const heat = { model: null, at: null, frame: 0 };
 
@@ -221,7 +221,7 @@ function heatNumbers(model, view) {
   return shape(
     "g",
     {
-      "font-size": model.width < 76 ? 11 : 12,
+      "font-size": model.width < 86 && state.show === "both" ? 11 : 12,
       "font-family": font(),
       fill: colour("ink"),
       "text-anchor": "middle",

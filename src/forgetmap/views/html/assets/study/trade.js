@@ -109,7 +109,8 @@ function curveTraces(against, name) {
   const tradeOff = study.answers.trade_off;
   if (!tradeOff || tradeOff.attribute !== name) return [];
   if ((tradeOff.learned_by === "gained" ? "gained" : "learned") !== against) return [];
-  return tradeOff.curves.map(({ value, fitted: line }) => ({
+  const drawn = tradeOff.curves.filter(({ fitted: line }) => line.length > 1);
+  return drawn.map(({ value, fitted: line }) => ({
     type: "scatter",
     mode: "lines",
     showlegend: false,
@@ -216,7 +217,7 @@ function showEqualLearning() {
   const target = byId("trade-equal");
   if (!tradeOff) return;
   if (tradeOff.note)
-    target.append(make("p", { class: "note" }, `No curves: ${brief(tradeOff.note, 300)}`));
+    target.append(make("p", { class: "note" }, `Methods at equal learning: not available, ${brief(tradeOff.note, 300)}.`));
   if (!tradeOff.equal.length) return;
   const what = tradeOff.learned_by === "gained" ? "gained" : "learned";
   target.append(
