@@ -98,7 +98,7 @@ def run(
         ),
     ] = None,
     pages: Annotated[
-        bool, typer.Option(help="For --site: the pages of the pairs; they take a second each.")
+        bool, typer.Option(help="For --site: the pages of the pairs; each takes some seconds.")
     ] = True,
     cache: Annotated[
         Path | None,

@@ -217,7 +217,13 @@ function showEqualLearning() {
   const target = byId("trade-equal");
   if (!tradeOff) return;
   if (tradeOff.note)
-    target.append(make("p", { class: "note" }, `Methods at equal learning: not available, ${brief(tradeOff.note, 300)}.`));
+    target.append(
+      make(
+        "p",
+        { class: "note" },
+        `Methods at equal learning: not available, ${brief(tradeOff.note, 300)}.`,
+      ),
+    );
   if (!tradeOff.equal.length) return;
   const what = tradeOff.learned_by === "gained" ? "gained" : "learned";
   target.append(
