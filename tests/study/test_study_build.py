@@ -168,6 +168,23 @@ def test_new_tasks_are_reported_apart(tmp_path: Path) -> None:
     assert "new: no pair has the task nowhere" in result.warnings
 
 
+def test_ignored_tasks_do_not_count_unless_they_are_new(tmp_path: Path) -> None:
+    file = write_made_study(tmp_path, SHARES)
+    text = file.read_text(encoding="utf-8")
+    file.write_text(f"ignore: task*\nnew: task1\n{text}", encoding="utf-8")
+    result = run_study(file)
+    assert [list(pair.tasks) for pair in result.pairs] == [["task1"]] * len(SHARES)
+    assert "left out, as the study says: task*" in result.warnings
+    assert "left out, as the study says: task0" in result.pairs[0].warnings
+    file.write_text(f"ignore: task0\n{text}", encoding="utf-8")
+    result = run_study(file)  # another setting: nothing of it comes from the cache
+    assert [list(pair.tasks) for pair in result.pairs] == [["task1"]] * len(SHARES)
+    assert result.pairs[0].new is None
+    file.write_text(f"ignore: ['*']\n{text}", encoding="utf-8")
+    with pytest.raises(InputError, match="says to ignore every task of this pair"):
+        run_study(file)
+
+
 def test_verdicts_are_corrected_over_pairs(tmp_path: Path) -> None:
     """Twelve pairs just beyond the margin: one alone says lost, twelve together do not."""
     shares = {f"p{number}": 0.036 for number in range(12)}

@@ -172,3 +172,58 @@ def test_hostile_names_stay_names(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
     (pair,) = Study.load(tmp_path / "study.yaml").pairs
     assert pair.after == str(tmp_path / 'w/"; - #\n- after.csv')
+
+
+# --- attributes from a JSON beside the log --------------------------------------------------------
+
+_BESIDE = """
+pairs:
+  - before: base.csv
+    after: '{method}-{seed}.csv'
+    about: ['base.json', '{method}-{seed}.json']
+    TAKE
+    for: {method: [sft, rl], seed: [0]}
+"""
+
+
+def _write_json(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        (folder / f"{name.replace('_', '-')}.json").write_text(text, encoding="utf-8")
+
+
+def test_attributes_come_from_the_json_beside_a_log(tmp_path: Path) -> None:
+    _write_json(tmp_path, base='{"size": "135M"}', sft_0='{"method": "x", "mix": {"code": 0.5}}')
+    _write_json(tmp_path, rl_0='{"beta": 0.1, "old": "", "note": null}')
+    study = load(tmp_path, _BESIDE.replace("TAKE", ""))
+    assert not study.notes
+    one, other = (pair.attributes for pair in study.pairs)
+    assert one == {"size": 135e6, "mix.code": 0.5, "method": "sft", "seed": 0}  # the entry wins
+    assert other == {"size": 135e6, "beta": 0.1, "method": "rl", "seed": 0}
+
+
+def test_take_names_what_is_taken_and_a_missing_json_is_told(tmp_path: Path) -> None:
+    _write_json(tmp_path, sft_0='{"rate": 1e-5, "losses": [1, 2], "seconds": 3.5}')
+    study = load(tmp_path, _BESIDE.replace("TAKE", "take: [rate, rats]"))
+    assert study.pairs[0].attributes == {"rate": 1e-5, "method": "sft", "seed": 0}
+    assert [note.partition(":5: ")[2] or note.partition(":6: ")[2] for note in study.notes] == [
+        f"about: {tmp_path / 'base.json'} is not there",
+        f"about: {tmp_path / 'base.json'} is not there",
+        f"about: {tmp_path / 'rl-0.json'} is not there",
+        "take: no file has 'rats'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('{"losses": [1]}', "'losses' is not a number or a text; list with 'take'"),
+        ("[1]", "must hold one JSON object"),
+        ("{", "is not valid JSON"),
+        ('{"new": "x"}', ":5: about: 'new' has a meaning here"),
+        ('{"rate": NaN}', ":5: about: must be a number or a text"),
+    ],
+)
+def test_a_json_that_tells_no_attributes_is_refused(tmp_path: Path, text: str, fault: str) -> None:
+    _write_json(tmp_path, base="{}", sft_0=text, rl_0="{}")
+    with pytest.raises(InputError, match=fault):
+        load(tmp_path, _BESIDE.replace("TAKE", ""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, get_args
@@ -373,15 +373,23 @@ def _only(samples: AnySamples, model: str | None, side: str) -> AnySamples:
 def with_task_map(pairs: Pairs, task_map: TaskMap) -> Pairs:
     """Take missing option counts from the task map, and leave out what it says to ignore."""
     applied = task_map.apply(pairs.patterns.tasks)
-    patterns = pairs.patterns.where(~np.isin(pairs.patterns.task, applied.ignored))
-    k = patterns.k.copy()
+    kept = without_tasks(pairs, applied.ignored)
+    k = kept.patterns.k.copy()
     for task, options in applied.options.items():
-        k[(patterns.task == task) & np.isinf(k)] = options
+        k[(kept.patterns.task == task) & np.isinf(k)] = options
+    return replace(
+        kept,
+        patterns=kept.patterns._replace(k=k),
+        warnings=[*pairs.warnings, *applied.warnings],
+    )
+
+
+def without_tasks(pairs: Pairs, tasks: Collection[str]) -> Pairs:
+    """The pairs of all other tasks."""
     return replace(
         pairs,
-        patterns=patterns._replace(k=k),
-        metrics={task: name for task, name in pairs.metrics.items() if task not in applied.ignored},
-        warnings=[*pairs.warnings, *applied.warnings],
+        patterns=pairs.patterns.where(~np.isin(pairs.patterns.task, list(tasks))),
+        metrics={task: name for task, name in pairs.metrics.items() if task not in tasks},
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 from forgetmap.base.errors import InputError, WithheldError
 from forgetmap.base.words import clean, some
 from forgetmap.map.cells import Plan
-from forgetmap.map.comparison import build_map, check_threshold, with_task_map
+from forgetmap.map.comparison import build_map, check_threshold, with_task_map, without_tasks
 from forgetmap.map.result import ForgettingMap
 from forgetmap.map.task_maps import TaskMap
 from forgetmap.pairing.two_logs import pair as pair_logs
@@ -55,6 +56,8 @@ class How:
     deterministic: bool = False
     draws: int = DRAWS
     seed: int = 0
+    ignore: tuple[str, ...] = ()
+    """Tasks that do not count, as names or patterns, unless a pair has them as new."""
 
     def key(self, new: Iterable[str]) -> list[object]:
         """All that a map depends on beside its logs, as plain values."""
@@ -63,7 +66,16 @@ class How:
             rows = [self.categories.name, self.categories.rows, self.categories.fallback]
         metric = dict(self.metric) if isinstance(self.metric, Mapping) else self.metric
         numbers = [self.threshold, self.margin, self.draws, self.seed]
-        return [rows, metric, *numbers, self.identity, self.deterministic, sorted(new)]
+        settings = [self.identity, self.deterministic, sorted(new)]
+        return [rows, metric, *numbers, *settings, sorted(self.ignore)]
+
+    def ignored(self, tasks: Iterable[str], new: Collection[str]) -> list[str]:
+        """The tasks that do not count in a pair."""
+        return [
+            task
+            for task in tasks
+            if task not in new and any(fnmatchcase(task, pattern) for pattern in self.ignore)
+        ]
 
 
 def run_study(
@@ -113,6 +125,7 @@ def run_study(
         deterministic=deterministic or study.deterministic,
         draws=draws,
         seed=seed,
+        ignore=study.ignore,
     )
     folder = study.path.parent
     store = Store(folder / CACHE if cache is None else Path(cache))
@@ -149,7 +162,12 @@ def run_study(
             draws=draws,
             seed=seed,
         ),
-        warnings=[*study.notes, *_unlike(pairs), *builder.unknown_tasks(pairs)],
+        warnings=[
+            *study.notes,
+            *([f"left out, as the study says: {some(study.ignore)}"] if study.ignore else []),
+            *_unlike(pairs),
+            *builder.unknown_tasks(pairs),
+        ],
     )
 
 
@@ -247,6 +265,11 @@ class _Builder:
         paired = pair_logs(
             *sides, metric=how.metric, threshold=how.threshold, identity=how.identity
         )
+        if ignored := how.ignored(paired.patterns.tasks, new):
+            paired = without_tasks(paired, ignored)
+            if not paired.patterns.tasks:
+                raise InputError("the study says to ignore every task of this pair")
+            paired.warnings.append(f"left out, as the study says: {some(ignored)}")
         if categories:
             paired = with_task_map(paired, categories)
         tasks = paired.patterns.tasks

@@ -25,6 +25,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.files import read_small
 from forgetmap.base.model import Frozen, Strict
 from forgetmap.base.words import clean, nearest
+from forgetmap.study.about import read_about
 
 Attribute = float | str
 SCALES = ("size", "examples", "steps", "tokens", "weight_drift")
@@ -36,7 +37,7 @@ _MOST_BYTES = 4 * 2**20
 _LONGEST = 200
 _DRIFTS = ("drift", "drift_before", "drift_after")
 _TEXTS = ("before", "after", "name", "before_model", "after_model", *_DRIFTS)
-RESERVED = (*_TEXTS, "new", "for")
+RESERVED = (*_TEXTS, "new", "for", "about", "take")
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _SHORT_NUMBER = re.compile(r"(\d+(?:\.\d+)?) ?([kKmMbBtT])")
@@ -75,6 +76,8 @@ class Study(NamedTuple):
     """The attribute that tells the curves of the trade-off apart."""
     manifest: str = "captrack"
     """Which capabilities by which metrics."""
+    ignore: tuple[str, ...] = ()
+    """Tasks that do not count, as names or patterns, unless a pair has them as new."""
 
     @classmethod
     def load(cls, path: str | Path) -> Study:
@@ -88,7 +91,9 @@ class Study(NamedTuple):
         notes: list[str] = []
         drafts: list[_Draft] = []
         for entry in entries:
-            drafts += _expanded(entry, path.parent, notes)
+            added = list(_expanded(entry, path.parent, notes))
+            notes += _never_taken(entry, added)
+            drafts += added
             if len(drafts) > MOST_PAIRS:
                 raise entry.fault("for", f"the study has more than {MOST_PAIRS:,} pairs")
         if not drafts:
@@ -104,6 +109,7 @@ class Study(NamedTuple):
             notes=notes,
             curve=settings.curve,
             manifest=_beside(path, settings.manifest) or "captrack",
+            ignore=settings.ignore,
         )
 
 
@@ -133,6 +139,7 @@ class _File(Strict):
     deterministic: bool = False
     curve: str | None = None
     manifest: str | None = None
+    ignore: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
 
 
 class _Entry(NamedTuple):
@@ -202,8 +209,7 @@ def _from_csv(path: Path) -> tuple[_File, Iterator[_Entry]]:
                 )
             cells = zip(names, (cell.strip() for cell in row), strict=True)
             values: dict[str, Any] = {name: cell for name, cell in cells if cell}
-            if "new" in values:
-                values["new"] = values["new"].split()
+            values |= {key: values[key].split() for key in ("new", "take") if key in values}
             yield _Entry(str(path), values, lambda _key, at=line: at)  # type: ignore[misc]
 
     return _File(pairs=[{}]), entries()
@@ -230,7 +236,8 @@ def _expanded(entry: _Entry, folder: Path, notes: list[str]) -> Iterator[_Draft]
         if not found:
             notes.append(f"{entry.file}:{entry.line('after')}: nothing fits {clean(after)}")
         for place, names, stars in found:
-            yield _draft(entry, folder, place, {**known, **names}, {**filled, **names}, stars)
+            every, told = {**known, **names}, {**filled, **names}
+            yield _draft(entry, folder, place, every, told, stars, notes)
 
 
 def _draft(
@@ -240,12 +247,14 @@ def _draft(
     known: Mapping[str, Any],
     labels: Mapping[str, Any],
     stars: list[str],
+    notes: list[str],
 ) -> _Draft:
     texts = {name: _shown(value) for name, value in known.items()}
     paths = {"before": _starred(entry, _fill(entry, "before", texts), stars), "after": after}
     for key, path in paths.items():
         if left := _PLACE.search(path):
             raise entry.fault(key, f"{key}: nothing says what {left[0][:60]} is; add it to 'for'")
+    known = {**_from_about(entry, folder, texts, notes), **known}
     named = _fill(entry, "name", texts) if "name" in entry.values else ""
     if left := _PLACE.search(named):
         raise entry.fault("name", f"name: nothing says what {left[0][:60]} is")
@@ -267,6 +276,37 @@ def _draft(
     return _Draft(entry, pair, "" if named else label or _stem(after), after)
 
 
+def _from_about(
+    entry: _Entry, folder: Path, texts: Mapping[str, str], notes: list[str]
+) -> dict[str, Any]:
+    """Attributes from the JSON files that `about` names; the entry's own win over them."""
+    found: dict[str, Any] = {}
+    for place in _as_tuple(entry.values.get("about", ())):
+        name = _filled(entry, "about", place, texts)
+        if left := _PLACE.search(name):
+            raise entry.fault("about", f"about: nothing says what {left[0][:60]} is")
+        path = folder / name
+        if not path.exists():
+            notes.append(f"{entry.file}:{entry.line('about')}: about: {path} is not there")
+            continue
+        found |= read_about(path, _as_tuple(entry.values.get("take", ())))
+    for name, value in found.items():
+        _check_value(entry, "about", value)
+        if name in RESERVED:
+            raise entry.fault(
+                "about", f"about: {name!r} has a meaning here; pass it over by 'take'"
+            )
+    return found
+
+
+def _never_taken(entry: _Entry, drafts: list[_Draft]) -> Iterator[str]:
+    """What `take` names and no file has: most likely a typing error."""
+    known = {name for draft in drafts for name in draft.pair.attributes}
+    for name in _as_tuple(entry.values.get("take", ())):
+        if drafts and name not in known:
+            yield f"{entry.file}:{entry.line('take')}: take: no file has {clean(name, 60)!r}"
+
+
 def _check_keys(entry: _Entry) -> None:
     for key in entry.values:
         if not isinstance(key, str) or not key.strip() or len(key) > _LONGEST:
@@ -281,9 +321,11 @@ def _check_keys(entry: _Entry) -> None:
         value = entry.values.get(key, "-")
         if not isinstance(value, str) or not value.strip() or "\0" in value:
             raise entry.fault(key, f"{key}: must be a text, not {value!r:.60}")
-    new = _as_tuple(entry.values.get("new", ()))
-    if not isinstance(new, list | tuple) or not all(isinstance(task, str) for task in new):
-        raise entry.fault("new", "new: must be the name of a task, or a list of names")
+    for key, what in (("new", "the name of a task"), ("about", "a file"), ("take", "a name")):
+        listed = _as_tuple(entry.values.get(key, ()))
+        texts = isinstance(listed, list | tuple) and all(isinstance(one, str) for one in listed)
+        if not texts or not all(one.strip() and "\0" not in one for one in listed):
+            raise entry.fault(key, f"{key}: must be {what}, or a list of them")
 
 
 def _typo(key: str, names: Iterable[str]) -> str:
@@ -350,13 +392,17 @@ def _shown(value: Any) -> str:
 
 def _fill(entry: _Entry, key: str, known: Mapping[str, str]) -> str:
     """A text of the entry with what is known filled in."""
+    return _filled(entry, key, entry.values.get(key, ""), known)
+
+
+def _filled(entry: _Entry, key: str, text: str, known: Mapping[str, str]) -> str:
 
     def value(match: re.Match[str]) -> str:
         if not match[1].strip():
             raise entry.fault(key, f"{key}: {{}} needs a name in its braces")
         return known.get(match[1], match[0])
 
-    return _PLACE.sub(value, entry.values.get(key, ""))
+    return _PLACE.sub(value, text)
 
 
 def _starred(entry: _Entry, path: str, stars: list[str]) -> str:
