@@ -67,6 +67,22 @@ def test_a_curve_that_falls_is_averaged() -> None:
     assert [point.lost for point in curve.points] == [0.10, 0.04, 0.20]
 
 
+def test_trainings_on_other_tasks_share_no_curve() -> None:
+    pairs = [
+        made_pair(f"{task}-{name}", {"method": name}, lost, learned=learned).model_copy(
+            update={"new_tasks": [task]}
+        )
+        for task, more in (("sums", 0.0), ("facts", 0.3))
+        for name, lost, learned in (("a", 0.1, 0.2 + more), ("b", 0.2, 0.2 + more))
+    ]
+    result = found(pairs)
+    assert [(level.start, round(level.learned, 6)) for level in result.equal] == [
+        ("before: sums", 0.2),
+        ("before: facts", 0.5),
+    ]
+    assert all(len(curve.points) == 1 for curve in result.curves)
+
+
 def test_nothing_in_common_is_told() -> None:
     apart = [pair("a1", "a", 0.1, 0.1), pair("b1", "b", 0.5, 0.1)]
     assert "no two curves" in str(found(apart).note)

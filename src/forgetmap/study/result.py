@@ -328,7 +328,7 @@ class Curve(Frozen):
     smoothed: bool
     """Whether more learning went with less loss somewhere, so that the points were averaged."""
     start: str = ""
-    """The model that all its trainings start from."""
+    """The model that all its trainings start from; with its new tasks where these differ."""
 
 
 class AtLearning(Frozen):
@@ -349,7 +349,7 @@ class EqualLearning(Frozen):
     methods: list[AtLearning]
     """The least loss first; those that did not reach the level last."""
     start: str = ""
-    """The model that all trainings start from."""
+    """The model that all trainings start from; with their new tasks where these differ."""
 
 
 class TradeOff(Frozen):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from forgetmap.base.words import clean
+from forgetmap.base.words import clean, some
 from forgetmap.stats.estimate import Estimate
 from forgetmap.study.file import Attribute
 from forgetmap.study.result import (
@@ -91,14 +91,29 @@ def on_front(pairs: Sequence[StudiedPair]) -> NDArray[np.bool_]:
 
 
 def _by_start(pairs: Sequence[StudiedPair], units: Sequence[Unit]) -> dict[str, list[Unit]]:
-    """The units by the model that they start from: others are not on one curve."""
-    groups: dict[str, list[Unit]] = {}
+    """The units by the model that they start from and what they learn: others share no curve."""
+    groups: dict[tuple[str, tuple[str, ...]], list[Unit]] = {}
     for unit in units:
         first = pairs[unit.members[0]]
-        groups.setdefault(first.before_log or first.before, []).append(unit)
-    named = {log: pairs[members[0].members[0]].before for log, members in groups.items()}
-    unique = len(set(named.values())) == len(named)
-    return {named[log] if unique else log: members for log, members in groups.items()}
+        start = first.before_log or first.before
+        groups.setdefault((start, tuple(first.new_tasks)), []).append(unit)
+    models = {log: pairs[members[0].members[0]].before for (log, _), members in groups.items()}
+    unique = len(set(models.values())) == len(models)
+    several = len(models) < len(groups)
+    return {
+        _start_words(models[log] if unique else log, new if several else ()): members
+        for (log, new), members in groups.items()
+    }
+
+
+def _start_words(model: str, new: Sequence[str]) -> str:
+    """The model, and the new tasks where trainings from it differ in them.
+
+    Example:
+        >>> _start_words("base", ()), _start_words("base", ["sums", "dates"])
+        ('base', 'base: dates, sums')
+    """
+    return f"{model}: {some(new, len(new))}" if new else model
 
 
 def _points(
