@@ -113,9 +113,18 @@ def test_trainings_of_two_kinds_are_compared_over_seeds(tmp_path: Path) -> None:
     losses = {("x", 1.0, seed): 0.05 + 0.005 * seed for seed in range(4)}
     losses |= {("y", 1.0, seed): 0.2 + 0.005 * seed for seed in range(4)}
     (claim,) = made(tmp_path, losses).answers.claims
-    assert claim.text == "family: y loses 15.0 points more than x (1)"
+    assert claim.text == "family: y loses 15.0 points more than x (size 1)"
     assert claim.unit == "trainings, on these items"
     assert claim.claimed
+
+
+def test_what_follows_from_an_attribute_does_not_hide_it(tmp_path: Path) -> None:
+    """Every family has one size: both differ, and that is one statement, not none or two."""
+    losses = {("x", 1.0, seed): 0.05 + 0.005 * seed for seed in range(4)}
+    losses |= {("y", 7.0, seed): 0.2 + 0.005 * seed for seed in range(4)}
+    (claim,) = made(tmp_path, losses).answers.claims
+    assert claim.text == "family (with size): y loses 15.0 points more than x"
+    assert claim.unit == "trainings, on these items"
 
 
 def test_kinds_that_are_alike_in_all_else_are_matched(tmp_path: Path) -> None:

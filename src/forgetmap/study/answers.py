@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from forgetmap.base.words import clean
+from forgetmap.base.words import clean, some
 from forgetmap.map.cells import ALPHA
 from forgetmap.stats.estimate import Estimate
 from forgetmap.stats.slopes import difference, mean_over, one_sample
@@ -46,6 +46,7 @@ from forgetmap.study.units import (
     PAIRS,
     Unit,
     by_value,
+    find_told,
     find_units,
     is_positive,
     others,
@@ -223,7 +224,7 @@ def _slope_within_kinds(name: str, units: Sequence[Unit]) -> Iterator[Slope]:
 
 
 def _varies(units: Sequence[Unit], name: str) -> bool:
-    return len({unit.attributes[name] for unit in units}) > 1
+    return len({unit.attributes.get(name) for unit in units}) > 1
 
 
 def _slope(
@@ -279,48 +280,79 @@ def _level_differences(units: Sequence[Unit], sloped: set[str]) -> Iterator[_Dra
 
     Values of a number that has a slope are left to the slope.
     """
+    told = find_told(units)
     for name, groups in by_value(units):
-        if name in sloped:
+        if name in sloped or _has_double(name, units, told):
             continue
+        kin = told[name] | {other for other, follow in told.items() if name in follow}
         for (one, mine), (other, theirs) in combinations(groups.items(), 2):
-            apart = one_sample(_matched(name, mine, theirs))
+            apart = one_sample(_matched({name, *kin}, mine, theirs))
             unit = _MATCHED
             if apart is None:
                 apart = difference([unit.lost for unit in mine], [unit.lost for unit in theirs])
                 unit = PAIRS
             if apart is not None:
-                yield _difference_words(name, one, other, apart[0]), *apart, unit
+                label = _with(name, {n for n in told[name] if _varies(units, n)})
+                yield _difference_words(label, one, other, apart[0]), *apart, unit
 
 
-def _matched(name: str, mine: Sequence[Unit], theirs: Sequence[Unit]) -> list[float]:
+def _has_double(name: str, units: Sequence[Unit], told: dict[str, set[str]]) -> bool:
+    """Whether an attribute before it sorts the units alike, so that both are one statement."""
+    values = {unit.attributes.get(name) for unit in units}
+    return any(
+        name in follow and len({unit.attributes.get(other) for unit in units}) == len(values)
+        for other, follow in told.items()
+    )
+
+
+def _matched(names: set[str], mine: Sequence[Unit], theirs: Sequence[Unit]) -> list[float]:
     """One difference for all units that are alike in all else, however many there are."""
     sides: list[dict[str, list[float]]] = [{}, {}]
     for side, units in zip(sides, (mine, theirs), strict=True):
         for unit in units:
-            side.setdefault(repr(sorted(others(unit, name).items())), []).append(unit.lost)
+            side.setdefault(repr(sorted(others(unit, *names).items())), []).append(unit.lost)
     one, other = sides
     return [float(np.mean(other[key]) - np.mean(one[key])) for key in one if key in other]
 
 
 def _seed_differences(units: Sequence[Unit], sloped: set[str]) -> Iterator[_Draft]:
-    """Every two kinds of training with several seeds each that differ in one attribute alone."""
+    """Every two kinds of training with several seeds each that differ in one attribute alone.
+
+    What follows from that attribute may differ too.
+    """
+    told = find_told(units)
     for one, other in combinations([unit for unit in units if len(unit.members) > 1], 2):
-        names = one.attributes.keys() | other.attributes.keys()
-        differ = [n for n in names if one.attributes.get(n) != other.attributes.get(n)]
-        if len(differ) != 1 or differ[0] in sloped or len(one.attributes) != len(other.attributes):
+        differ = [n for n in told if one.attributes.get(n) != other.attributes.get(n)]
+        roots = [n for n in differ if not any(n in told[other_name] for other_name in differ)]
+        if len(roots) != 1 or roots[0] in sloped:
+            continue
+        (name,) = roots
+        if not (name in one.attributes and name in other.attributes):
             continue
         apart = difference(one.losses, other.losses)
         if apart is not None:
-            (name,) = differ
             values = one.attributes[name], other.attributes[name]
-            where = ", ".join(show(value) for _, value in sorted(others(one, name).items()))
-            text = _difference_words(name, *values, apart[0]) + (f" ({where})" if where else "")
+            where = ", ".join(_alike(others(one, *differ), told))
+            label = _with(name, told[name].intersection(differ))
+            text = _difference_words(label, *values, apart[0]) + (f" ({where})" if where else "")
             yield text, *apart, _TRAININGS
 
 
-def _difference_words(name: str, one: Attribute, other: Attribute, found: Estimate) -> str:
+def _alike(attributes: dict[str, Attribute], told: dict[str, set[str]]) -> Iterator[str]:
+    """In what two kinds of training are alike, less what follows from the rest of it."""
+    for name, value in sorted(attributes.items()):
+        if not any(name in told[other] for other in attributes):
+            yield show(value) if isinstance(value, str) else f"{clean(name, 40)} {show(value)}"
+
+
+def _with(name: str, more: set[str]) -> str:
+    """An attribute and what differs with it."""
+    return f"{clean(name, 40)} (with {some(more, 3)})" if more else clean(name, 40)
+
+
+def _difference_words(label: str, one: Attribute, other: Attribute, found: Estimate) -> str:
     more = f"{100 * abs(found.value):.1f} points {'more' if found.value > 0 else 'less'}"
-    return f"{clean(name, 40)}: {show(other)} loses {more} than {show(one)}"
+    return f"{label}: {show(other)} loses {more} than {show(one)}"
 
 
 def _slope_words(slope: Slope) -> str:

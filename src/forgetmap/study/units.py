@@ -75,9 +75,38 @@ def is_positive(value: Attribute | None) -> bool:
     return isinstance(value, float) and value > 0
 
 
-def others(unit: Unit, name: str) -> dict[str, Attribute]:
-    """All attributes of a unit but one."""
-    return {key: value for key, value in unit.attributes.items() if key != name}
+def others(unit: Unit, *names: str) -> dict[str, Attribute]:
+    """All attributes of a unit but some."""
+    return {key: value for key, value in unit.attributes.items() if key not in names}
+
+
+def find_told(units: Sequence[Unit]) -> dict[str, set[str]]:
+    """By attribute, those whose values it tells: a family has one size, a method one share of replay.
+
+    Of two that tell each other, the first tells the second. An attribute that a unit lacks counts as
+    a value of its own.
+
+    Example:
+        >>> pairs = [("a", 1.0, "x"), ("a", 1.0, "y"), ("b", 2.0, "x")]
+        >>> units = [Unit(dict(zip(("family", "size", "method"), p)), [], 0, 0, []) for p in pairs]
+        >>> find_told(units)
+        {'family': {'size'}, 'size': set(), 'method': set()}
+    """
+    names = list(dict.fromkeys(name for unit in units for name in unit.attributes))
+    columns = {name: [unit.attributes.get(name) for unit in units] for name in names}
+
+    def tells(one: str, other: str) -> bool:
+        both = set(zip(columns[one], columns[other], strict=True))
+        return len(both) == len(set(columns[one]))
+
+    return {
+        one: {
+            other
+            for later, other in enumerate(names)
+            if one != other and tells(one, other) and (place < later or not tells(other, one))
+        }
+        for place, one in enumerate(names)
+    }
 
 
 def learned(pairs: Sequence[StudiedPair]) -> NDArray[np.float64]:
