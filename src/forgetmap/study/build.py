@@ -331,14 +331,14 @@ def _failed(pair: StudyPair, reason: str) -> FailedPair:
 def _unlike(pairs: list[StudiedPair]) -> list[str]:
     """In what the pairs differ so that their numbers are not quite of the same thing."""
     told = []
-    tasks = [set(pair.tasks) for pair in pairs]
+    tasks = [set(pair.tasks) - set(pair.new_tasks) for pair in pairs]
     everywhere, somewhere = set.intersection(*tasks), set.union(*tasks)
     if everywhere != somewhere:
-        fewest = min(pairs, key=lambda pair: len(pair.tasks))
+        fewest = min(range(len(pairs)), key=lambda number: len(tasks[number]))
         told.append(
             f"the pairs do not share all tasks: {len(everywhere)} of {len(somewhere)} are in all "
-            f"of them, {clean(fewest.name, 60)} has {len(fewest.tasks)}; ranks compare the items "
-            "that two pairs share, the other numbers do not"
+            f"of them, {clean(pairs[fewest].name, 60)} has {len(tasks[fewest])}; ranks compare the "
+            "items that two pairs share, the other numbers do not"
         )
     metrics: dict[str, set[str]] = {}
     for pair in pairs:

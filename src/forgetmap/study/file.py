@@ -91,14 +91,13 @@ class Study(NamedTuple):
         notes: list[str] = []
         drafts: list[_Draft] = []
         for entry in entries:
-            added = list(_expanded(entry, path.parent, notes))
-            notes += _never_taken(entry, added)
-            drafts += added
+            drafts += _expanded(entry, path.parent, notes)
             if len(drafts) > MOST_PAIRS:
                 raise entry.fault("for", f"the study has more than {MOST_PAIRS:,} pairs")
         if not drafts:
             told = f": {notes[0]}" if notes else ""
             raise InputError(f"{path}: names no pair that is there{told}")
+        notes += _never_taken(drafts)
         pairs = _named(drafts, settings.new)
         _check_curve(path, settings.curve, pairs)
         return cls(
@@ -254,7 +253,7 @@ def _draft(
     for key, path in paths.items():
         if left := _PLACE.search(path):
             raise entry.fault(key, f"{key}: nothing says what {left[0][:60]} is; add it to 'for'")
-    known = {**_from_about(entry, folder, texts, notes), **known}
+    known = {**known, **_from_about(entry, folder, texts, notes)}
     named = _fill(entry, "name", texts) if "name" in entry.values else ""
     if left := _PLACE.search(named):
         raise entry.fault("name", f"name: nothing says what {left[0][:60]} is")
@@ -290,6 +289,7 @@ def _from_about(
             notes.append(f"{entry.file}:{entry.line('about')}: about: {path} is not there")
             continue
         found |= read_about(path, _as_tuple(entry.values.get("take", ())))
+    found = {name: value for name, value in found.items() if name not in texts}
     for name, value in found.items():
         _check_value(entry, "about", value)
         if name in RESERVED:
@@ -299,11 +299,16 @@ def _from_about(
     return found
 
 
-def _never_taken(entry: _Entry, drafts: list[_Draft]) -> Iterator[str]:
+def _never_taken(drafts: list[_Draft]) -> Iterator[str]:
     """What `take` names and no file has: most likely a typing error."""
     known = {name for draft in drafts for name in draft.pair.attributes}
-    for name in _as_tuple(entry.values.get("take", ())):
-        if drafts and name not in known:
+    wanted = {
+        name: draft.entry
+        for draft in drafts
+        for name in _as_tuple(draft.entry.values.get("take", ()))
+    }
+    for name, entry in wanted.items():
+        if name not in known:
             yield f"{entry.file}:{entry.line('take')}: take: no file has {clean(name, 60)!r}"
 
 

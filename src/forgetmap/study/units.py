@@ -81,10 +81,10 @@ def others(unit: Unit, *names: str) -> dict[str, Attribute]:
 
 
 def find_told(units: Sequence[Unit]) -> dict[str, set[str]]:
-    """By attribute, those whose values it tells: a family has one size, a method one share of replay.
+    """By attribute, those whose values follow from it: a family has one size.
 
-    Of two that tell each other, the first tells the second. An attribute that a unit lacks counts as
-    a value of its own.
+    Of two that tell each other, the first tells the second. An attribute that a unit lacks counts
+    as a value of its own.
 
     Example:
         >>> pairs = [("a", 1.0, "x"), ("a", 1.0, "y"), ("b", 2.0, "x")]
