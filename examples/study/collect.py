@@ -3,14 +3,14 @@
     python collect.py WORK logs
     python collect.py WORK logs --add
 
-With `--add`, tasks that were asked later (`run.py --tasks`) join the new questions of runs that are
-in the logs already, once the tasks that both hold have the same answers.
+With `--add`, airports that were asked in other ways later (`run.py --tasks`) join the logs of runs
+that are there already, once the tasks that both hold have the same answers.
 
-One Parquet file per run with the old questions, and one in `new/` with the new ones. Texts of
-third-party questions are not ours to pass on, and the tables need none: an item is known by the
-hash of its content. The runs of the bundled example keep the texts of the questions with options
-that this project made itself (atlas and airports), in `told/`. `probes/` has what was seen while
-training, `scores/` the scored answers to the capability suite.
+One Parquet file per run, with old and new questions, and one in `ways/` with the airports that were
+asked in other ways. Texts of third-party questions are not ours to pass on, and the tables need
+none: an item is known by the hash of its content. The runs of the bundled example keep the texts of
+the questions with options that this project made itself (atlas and airports), in `told/`. `probes/`
+has what was seen while training, `scores/` the scored answers to the capability suite.
 """
 
 import dataclasses
@@ -35,17 +35,21 @@ PROBED = ("sft", "sft-low-rate", "lora", "replay-25", "anchor", "anchor-question
 MOST_DIFFER = 0.002
 """Share of answers that may differ where a model is asked again: batches round otherwise."""
 OURS = "^(atlas_|airports$)"
+OTHERWISE = "airports_"
+"""How the tasks begin that ask the airports in other ways."""
 EMPTIED = (*TEXT_COLUMNS, "item_ref", "source", "run", "cluster", "prompt_hash", "wording")
 
 
 def main(work: Path, out: Path) -> None:
-    for folder in ("new", "told"):
+    for folder in ("ways", "told"):
         (out / folder).mkdir(parents=True, exist_ok=True)
     for folder in sorted(path for path in work.iterdir() if (path / "new/manifest.json").is_file()):
         name = folder.name
         old, new = (_read(folder / part / "samples.parquet", name) for part in ("old", "new"))
-        _without_texts(old).write(out / f"{name}.parquet")
-        _without_texts(new).write(out / "new" / f"{name}.parquet")
+        asked, ways = _apart(Samples(pa.concat_tables([old.data, new.data]), old.meta))
+        asked.write(out / f"{name}.parquet")
+        if len(ways):
+            ways.write(out / "ways" / f"{name}.parquet")
         _tell(name, old, new, out)
         _carry(folder, out)
         _write_categories(folder, out / "tasks.csv")
@@ -54,20 +58,26 @@ def main(work: Path, out: Path) -> None:
 
 
 def add(work: Path, out: Path) -> None:
-    """Tasks that were asked later, beside what the same runs were asked before."""
+    """Airports that were asked in other ways later, beside what the same runs were asked before."""
     for folder in sorted(path.parent.parent for path in work.glob("*/new/manifest.json")):
-        path = out / "new" / f"{folder.name}.parquet"
-        logged, new = Samples.read(path), _read(folder / "new/samples.parquet", folder.name)
-        known = pa.Table.from_batches(logged.to_batches())
-        again = pc.is_in(new.data["task"], pc.unique(known["task"]))
-        differ, asked = _differences(known, new.data.filter(again))
-        print(f"{folder.name}: {differ} of {asked} answers differ from the logged ones")
+        name, new = folder.name, _read(folder / "new/samples.parquet", folder.name)
+        again, ways = _apart(new)
+        known = pa.Table.from_batches(Samples.read(out / f"{name}.parquet").to_batches())
+        differ, asked = _differences(known, again.data)
+        print(f"{name}: {differ} of {asked} answers differ from the logged ones")
         if differ > MOST_DIFFER * asked:
             sys.exit("this is not the model of the logs: trained otherwise, or another machine")
-        more = _without_texts(Samples(new.data.filter(pc.invert(again)), new.meta))
-        Samples(pa.concat_tables([known, more.data]), logged.meta).write(path)
+        ways.write(out / "ways" / f"{name}.parquet")
         if (folder / "old/manifest.json").is_file():
-            _tell(folder.name, _read(folder / "old/samples.parquet", folder.name), new, out)
+            _tell(name, _read(folder / "old/samples.parquet", name), new, out)
+
+
+def _apart(samples: Samples) -> tuple[Samples, Samples]:
+    """What the study compares, and the airports that were asked in other ways."""
+    without = _without_texts(samples)
+    other = pc.starts_with(without.data["task"], OTHERWISE)
+    parts = without.data.filter(pc.invert(other)), without.data.filter(other)
+    return Samples(parts[0], without.meta), Samples(parts[1], without.meta)
 
 
 def _differences(known: pa.Table, again: pa.Table) -> tuple[int, int]:
@@ -133,7 +143,7 @@ def _without_texts(samples: Samples) -> Samples:
     table = samples.data
     for column in EMPTIED:
         table = _with(table, column, pa.nulls(len(table), table.schema.field(column).type))
-    table = table.sort_by([("task", "ascending"), ("item", "ascending")])
+    table = table.sort_by([(name, "ascending") for name in ("task", "item", "repeat")])
     return Samples(table, samples.meta)
 
 

@@ -11,6 +11,9 @@ import re
 import textwrap
 from pathlib import Path
 
+import pyarrow.parquet as pq
+import yaml
+
 HERE = Path(__file__).resolve().parent
 TITLES = {
     "SmolLM2-135M-Instruct, airports": ("smollm2",),
@@ -20,7 +23,8 @@ TITLES = {
     "Gemma 3 270M, broad": ("gemma broad",),
     "The new task, asked in other ways": ("ways",),
     "What guessing can explain": ("guessing",),
-    "Lost by category": ("category",),
+    "Lost at equal learning": ("equal",),
+    "What could be told": ("claims",),
     "The same items under another seed": ("seeds",),
     "How far protection carries": ("carries",),
     "One domain": ("domain",),
@@ -30,6 +34,10 @@ TITLES = {
     "Theory and measurement": ("old mass", "forecast", "tilt"),
 }
 """How page.md calls the tables of each section."""
+KEYS = {"equal": 2, "behaviour": 4}
+"""How many columns name a row; elsewhere one does."""
+KINDS = re.compile(r"method.*: (\S+) loses .* than (\S+) \(.*(smollm2|gemma3-270m).*\)")
+"""A statement about two methods, for which page.md has a shorter name."""
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
 CELL = re.compile(r"\{([-+~]*)([^{}/]+)/([^{}/]+)/([^{}#]+)(?:#(\d))?\}")
 Tables = dict[str, dict[str, dict[str, str]]]
@@ -77,40 +85,42 @@ def read_tables() -> Tables:
         blocks = re.findall(r"(?:^\|.*\n?)+", rest, re.MULTILINE)
         for name, block in zip(TITLES[title], blocks, strict=True):
             rows = [line.strip("| ").split(" |") for line in block.splitlines()]
-            cells[name] = _by_name([[cell.strip() for cell in row] for row in rows])
+            keys = KEYS.get(name, 1)
+            cells[name] = _by_name([[cell.strip() for cell in row] for row in rows], keys)
+    for text_of, row in list(cells["claims"].items()):
+        if match := KINDS.fullmatch(text_of):
+            cells["claims"][f"{match[3]} {match[1]} and {match[2]}"] = row
     ranks = re.findall(r"(-0\.\d\d) on", text)
     cells["ranks"] = {"lost and words": {"both": " ".join(ranks)}}
     cells["count"] = {"of": {name: f"{n:,}" for name, n in _counts().items()}}
     return cells
 
 
-def _by_name(rows: list[list[str]]) -> dict[str, dict[str, str]]:
+def _by_name(rows: list[list[str]], keys: int) -> dict[str, dict[str, str]]:
     header, _, *body = rows
     names = [
         name if (times := header[: place + 1].count(name)) == 1 else f"{name} {times}"
         for place, name in enumerate(header)
     ]
-    keys = 4 if header[:4] == ["model", "task", "method", "seed"] else 1
     return {" ".join(row[:keys]): dict(zip(names, row, strict=False)) for row in body}
 
 
 def _counts() -> dict[str, int]:
     """What can be counted without a table."""
-    import pyarrow.parquet as pq
-
     logs = HERE / "logs"
-    old = pq.read_table(logs / "smollm2-before.parquet", columns=["task", "item", "k"])
-    questions = old.group_by(["task", "item", "k"]).aggregate([]).to_pydict()
-    new = pq.read_table(logs / "new/smollm2-before.parquet", columns=["task"])["task"].to_pylist()
-    runs = (path for path in logs.glob("*.json") if path.with_suffix(".parquet").is_file())
+    asked = pq.read_table(logs / "smollm2-before.parquet", columns=["task", "item", "k"])
+    questions = asked.group_by(["task", "item", "k"]).aggregate([]).to_pylist()
+    entries = yaml.safe_load((HERE / "study.yaml").read_text())["pairs"]
+    named = (entry["new"] for entry in entries)
+    new = {task for one in named for task in ([one] if isinstance(one, str) else one)}
+    old = [row for row in questions if row["task"] not in new]
+    runs = [path.stem for path in logs.glob("*.parquet") if not path.stem.endswith("-before")]
     return {
-        "old questions": len(questions["task"]),
-        "with options": sum(k is not None for k in questions["k"]),
-        "airports asked": new.count("airports"),
-        "trainings and merges": len(list(runs)),
-        "methods on Gemma": len(
-            {path.stem[:-2] for path in logs.glob("gemma3-270m-airports-*.json")}
-        ),
+        "old questions": len(old),
+        "with options": sum(row["k"] is not None for row in old),
+        "airports asked": sum(row["task"] == "airports" for row in questions),
+        "trainings and merges": len(runs),
+        "methods on Gemma": len({name[:-2] for name in runs if "gemma3-270m-airports" in name}),
     }
 
 

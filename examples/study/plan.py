@@ -43,6 +43,17 @@ class Run:
         """The folder of the run whose weights are trained on."""
         return replace(self, method=self.start).name
 
+    @property
+    def facts(self) -> dict[str, str | float]:
+        """What study.yaml tells trainings apart by: the way, and how much of it."""
+        way = WAYS.get(self.recipe.name, self.recipe.name)
+        if isinstance(self.recipe, Replayed):
+            way = "repair" if self.start else f"{way} of {REPLAYED.get(self.old, self.old)}"
+            return {"way": way, "replay": self.recipe.share}
+        if isinstance(self.recipe, Anchored):
+            return {"way": f"{way} on {self.old or 'new data'}", "anchor": self.recipe.weight}
+        return {"way": "LoRA" if self.recipe.lora else way}
+
 
 @dataclass(frozen=True)
 class Merge:
@@ -58,6 +69,19 @@ class Merge:
         """The folder of its logs; the plain run is not named."""
         parent = "" if self.parent == "sft" else f"{self.parent}-"
         return f"{self.model}-airports-merge-{parent}{self.how}-{MENDED[self.model]}"
+
+    @property
+    def facts(self) -> dict[str, str | float]:
+        """What study.yaml tells merges apart by: how, how much, and how the run was trained."""
+        how, _, weight = self.how.rpartition("-")
+        recipe, _ = FACTS[self.parent]
+        trained = {name: getattr(recipe, name) for name in ("learning_rate", "steps", "batch")}
+        return {"way": "merge", "merge": how, "merge_weight": float(weight), **trained}
+
+
+WAYS = {"sft": "plain", "retention": "retention loss", "dpo": "DPO", "sdft": "SDFT", "grpo": "GRPO"}
+"""What a kind of recipe is called in the study, where it is not called by its own name."""
+REPLAYED = {"targeted": "what was lost", "domain": "what was lost"}
 
 
 SIZE = {"steps": 600, "batch": 32, "learning_rate": 2e-4}

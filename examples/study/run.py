@@ -258,6 +258,7 @@ def _train(run: Run, study: Study) -> None:
     if answers_suite(run):
         _answer_capabilities(name, study, logs)
     told = {**recipe.describe(), "task": run.task, "old": run.old, "seconds": seconds}
+    told |= run.facts
     for what, key in (("replayed", "category"), ("replayed_tasks", "task")):
         told[what] = dict(Counter(row.get(key, "") for row in materials.old))
     (logs / "run.json").write_text(json.dumps(told))
@@ -295,7 +296,7 @@ def _merge(what: Merge, study: Study) -> None:
     merge(study.models / what.model, trained, weights, method=method, weight=float(weight))
     _evaluate(weights, study, logs)
     _answer_capabilities(weights, study, logs)
-    told = {"method": f"merge {what.how}", "of": what.parent, "task": "airports"}
+    told = {"method": f"merge {what.how}", "of": what.parent, "task": "airports", **what.facts}
     (logs / "run.json").write_text(json.dumps(told))
     shutil.rmtree(weights)
 
