@@ -1,4 +1,4 @@
-"""Make the picture of the report in the README: the bundled example in Chromium.
+"""Make the README's pictures of pages in Chromium: the published study, the bundled example.
 
 python docs/make_screenshot.py
 """
@@ -10,29 +10,38 @@ import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from forgetmap import demo
+from forgetmap.study.published import published_study
+from forgetmap.views.html.study import write_site
 
-PICTURE = Path(__file__).resolve().parent / "images" / "report.png"
-SIZE = {"width": 1240, "height": 1250}
-"""Down to the end of the forest plot."""
+PICTURES = Path(__file__).resolve().parent / "images"
+WIDTH = 1240
 
 
 def main() -> None:
-    """Write the report of the example, open it, take the picture."""
+    """Write the pages, open them, take the pictures."""
     browser_path = shutil.which("chromium") or shutil.which("chromium-browser")
     if not browser_path:
         sys.exit("no Chromium here: apt-get install chromium")
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
         report = Path(temporary, "report.html")
         demo(report=report)
-        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        page = browser.new_page(viewport=SIZE)
-        page.goto(report.as_uri())
-        page.wait_for_selector("html[data-ready]")
-        page.screenshot(path=PICTURE)
+        take(browser, report, "report.png", height=1250)  # down to the end of the forest plot
+        write_site(published_study(), Path(temporary, "site"))
+        take(browser, Path(temporary, "site", "index.html"), "study.png", height=1290)
         browser.close()
+
+
+def take(browser: Browser, page_file: Path, name: str, height: int) -> None:
+    """A picture of the top of a page."""
+    page = browser.new_page(viewport={"width": WIDTH, "height": height})
+    page.goto(page_file.as_uri())
+    page.wait_for_selector("html[data-ready]")
+    page.screenshot(path=PICTURES / name)
+    page.close()
 
 
 if __name__ == "__main__":
