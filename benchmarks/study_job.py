@@ -5,7 +5,8 @@ Usage: ``python benchmarks/study_job.py [--pairs 25 50 100] [--tasks 100] [--ite
 Each size runs in a process of its own, from Samples Parquet in random order, with a log before for
 every pair. Then one log is changed and the study runs again. Prints the table of
 benchmarks/study.md; exits with 1 if a bar is missed. Bars are in processor seconds over all cores,
-as other work on the machine does not change those much.
+as other work on the machine does not change those much. Products of matrices run on one core here:
+on a busy machine their threads wait for each other at full speed, and that would be counted.
 """
 
 from __future__ import annotations
@@ -82,7 +83,11 @@ def measured(make: Maker, pairs: int) -> list[dict[str, Any]]:
         if again:
             make.log(f"after-{pairs - 1}.parquet", seed=12345)
         done = subprocess.run(
-            [sys.executable, "-c", CHILD, str(study)], capture_output=True, text=True, check=True
+            [sys.executable, "-c", CHILD, str(study)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         )
         turns.append(json.loads(done.stdout))
     return turns

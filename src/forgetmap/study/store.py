@@ -26,7 +26,6 @@ from forgetmap.base.files import (
     write_text,
 )
 from forgetmap.base.limits import JSON_MIB, MIB
-from forgetmap.base.model import parse_result, sealed_json
 from forgetmap.base.sealed import EMPTY, SEAL, check_sealed, seal
 from forgetmap.base.version import __version__
 from forgetmap.capabilities.drift_result import Drift
@@ -94,14 +93,18 @@ class Store:
 
         def load() -> StudiedPair:
             check_sealed(self.items_path(key))
-            text = read_small(path, most, "a stored pair")
-            return parse_result(StudiedPair, "stored pair", _VERSION, text)
+            digest, _, text = read_small(path, most, "a stored pair").partition(b"\n")
+            if sha256(text).hexdigest().encode() != digest:
+                raise InputError(f"{path}: is damaged")
+            return StudiedPair.model_validate_json(text)
 
         return _unless_damaged(load)
 
     def keep_pair(self, key: str, pair: StudiedPair, items: pa.Table) -> None:
         """Store a pair that was compared, and the outcomes of its items."""
-        write_text(self._ready / f"{key}.pair.json", sealed_json(pair, indent=None))
+        text = pair.model_dump_json()
+        digest = sha256(text.encode()).hexdigest()  # of the text itself, which is quick to check
+        write_text(self._ready / f"{key}.pair.json", f"{digest}\n{text}")
         with replacing(self.items_path(key)) as temporary:
             with pq.ParquetWriter(temporary, items.schema, compression="zstd") as writer:
                 writer.write_table(items)
@@ -134,5 +137,5 @@ def _unless_damaged(load: Callable[[], _Stored | None]) -> _Stored | None:
     """What is stored; None where it is damaged, so that it is made again."""
     try:
         return load()
-    except InputError:
+    except ValueError:  # an InputError, or a text that does not fit
         return None
