@@ -85,10 +85,11 @@ format: setup  ## let ruff fix and format
 bench: setup  ## measure beside the peers; writes benchmarks/results.md
 	$(BIN)/python benchmarks/run.py
 
-simulate: setup  ## coverage of the intervals, false alarms of the gate, honesty of drift; writes pages of docs/explanation
+simulate: setup  ## coverage of the intervals, false alarms of the gate, honesty of drift and of studies; writes pages of docs/explanation
 	$(BIN)/python benchmarks/simulate.py
 	$(BIN)/python benchmarks/gate_simulation.py
 	$(BIN)/python benchmarks/drift_simulation.py
+	$(BIN)/python benchmarks/study_simulation.py
 
 docs: setup  ## regenerate the command line reference and the pictures of the README
 	$(BIN)/python docs/make_docs.py

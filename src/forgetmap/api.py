@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from forgetmap.lineage.result import Lineage
     from forgetmap.map.result import ForgettingMap
     from forgetmap.samples.table import Samples
+    from forgetmap.study.file import Study
+    from forgetmap.study.result import StudyResult
 
 Output = str | Path | None
 
@@ -131,4 +133,37 @@ def lineage(
         from forgetmap.views.html.lineage import write_page
 
         write_page(result, builder, report)
+    return result
+
+
+def study(
+    study: str | Path | Study, *, csv: Output = None, latex: Output = None, **options: Any
+) -> StudyResult:
+    """Compare many pairs of checkpoints, and say what they tell together.
+
+    Args:
+        study: A study file, a `Study`, or `published` for the study of Harmon et al. as data.
+        csv: Write every cell of every pair to this file.
+        latex: Write the leaderboard to this file.
+        options: The options of `forgetmap.study.run_study`.
+
+    Example:
+        >>> from forgetmap.api import study
+        >>> study("published").headline()
+        '47 pairs, as published by Harmon et al., arXiv:2510.17776'
+    """
+    from forgetmap.study.build import run_study
+    from forgetmap.study.published import NAME, published_study
+
+    known = str(study) == NAME and not Path(NAME).exists()
+    if known and options:
+        raise InputError(f"{min(options)}: published numbers have no logs; leave it out")
+    result = published_study() if known else run_study(study, **options)
+    if csv is not None or latex is not None:
+        from forgetmap.base.files import write_text
+        from forgetmap.views.tables.study import to_csv, to_latex
+
+        for path, render in ((csv, to_csv), (latex, to_latex)):
+            if path is not None:
+                write_text(path, render(result))
     return result
