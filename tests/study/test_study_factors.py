@@ -74,7 +74,7 @@ def test_known_effects_come_back() -> None:
     assert effects["method", "sft"].claimed
     assert effects["size", None].claimed
     assert not effects["method", "replay"].claimed
-    assert "method, size explains" in model.summary
+    assert "method, size explain what was lost" in model.summary
     assert model.marginal_r2 is not None
     assert model.conditional_r2 is not None
     assert 0.2 < model.marginal_r2 < model.conditional_r2 < 1

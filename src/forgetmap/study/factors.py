@@ -279,4 +279,5 @@ def summary(model: FactorModel, effects: Sequence[Effect]) -> str:
             f"nothing explains what was {model.of}: none of {len(effects)} effects can be told "
             f"from chance; together the attributes explain {share}"
         )
-    return f"{some(told)} explains what was {model.of}; all attributes together explain {share}"
+    verb = "explains" if len(told) == 1 else "explain"
+    return f"{some(told)} {verb} what was {model.of}; all attributes together explain {share}"
