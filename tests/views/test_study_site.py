@@ -486,7 +486,7 @@ FILTERED = """async () => {
     step();
     await painted();
     times.push(performance.now() - start);
-    await new Promise((done) => setTimeout(done, 1500));
+    await new Promise((done) => setTimeout(done, 1200));
   }
   return times;
 }"""
@@ -499,8 +499,9 @@ def test_a_hundred_pairs_of_a_hundred_tasks_are_quick(browser: Browser, tmp_path
     page.wait_for_selector("html[data-seen]")
     first = int(page.get_attribute("html", "data-seen"))
     page.wait_for_selector(READY)
-    times = page.evaluate(FILTERED)
+    rounds = [page.evaluate(FILTERED) for _ in range(3)]
+    times = [min(step) for step in zip(*rounds, strict=True)]  # other programs run here too
     print(json.dumps({"first": first, "filters": times}))
     assert first < FIRST_VIEW_MS
-    assert sorted(times)[-2] < FILTER_MS  # one may meet another program
+    assert max(times) < FILTER_MS
     assert (tmp_path / "site" / "index.html").stat().st_size < 4_000_000

@@ -206,7 +206,11 @@ function fitted(text, room, size = 13) {
   return cut(low);
 }
 
-const depthOf = (share) => study.steps.filter((step) => share >= step).length;
+function depthOf(share) {
+  let depth = 0;
+  while (depth < study.steps.length && share >= study.steps[depth]) depth += 1;
+  return depth;
+}
 
 // The colour that a heat map of the style sheet has at a depth.
 function heatColour(hue, depth) {

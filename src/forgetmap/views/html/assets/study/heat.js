@@ -188,7 +188,9 @@ function heatPaths(model) {
   };
   return [...paths]
     .sort(([one], [two]) => (one === "sure") - (two === "sure"))
-    .map(([key, texts]) => shape("path", { d: texts.join(""), ...fill(key) }));
+    .map(([key, texts]) =>
+      shape("path", { d: texts.join(""), "shape-rendering": "crispEdges", ...fill(key) }),
+    );
 }
 
 // The numbers of the cells inside a window; all of them where there is no window.

@@ -19,6 +19,11 @@ const PARTS = [
 ];
 let waiting = []; // parts that are still to be drawn
 let timer = 0;
+let turn = 0;
+
+// Until the browser has shown what was drawn.
+const painted = () =>
+  new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
 function isOnScreen(id) {
   const frame = byId(id)?.getBoundingClientRect();
@@ -31,9 +36,14 @@ function drawPage() {
   clearTimeout(timer);
   delete document.documentElement.dataset.ready;
   const now = ([id]) => printing || id === "filters" || id === "life" || isOnScreen(id);
-  for (const part of PARTS.filter(now)) part[1]();
-  waiting = PARTS.filter((part) => !now(part) && byId(part[0]));
-  timer = setTimeout(drawWaiting, 30);
+  const first = PARTS.filter(now); // asked once, before drawing moves anything
+  waiting = PARTS.filter((part) => !first.includes(part) && byId(part[0]));
+  for (const part of first) part[1]();
+  turn += 1;
+  const mine = turn;
+  painted().then(() => {
+    if (mine === turn) timer = setTimeout(drawWaiting, 0); // what was asked for is seen first
+  });
 }
 
 function drawWaiting() {
@@ -114,10 +124,6 @@ function showNotes() {
       : []),
   );
 }
-
-// Until the browser has shown what was drawn.
-const painted = () =>
-  new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
 async function start() {
   await openStudy();
