@@ -1,7 +1,7 @@
 // The heat map: pairs by categories or tasks. A cell has two halves, so that a gain hides no loss.
 // It is drawn by hand: plotly has no split cells, and ten thousand of them must follow a filter.
 
-const HEAT = { gap: 6, heading: 30, least: 4.5, most: 110, split: 26, between: 26, all: 14 };
+const HEAT = { gap: 6, heading: 30, least: 4, most: 110, split: 26, between: 26, all: 14 };
 const NUMBERS = { both: 76, lost: 46, gained: 46 }; // a cell with its numbers
 const SLANTED = 18; // columns this wide have slanted names, others upright ones
 const heat = { model: null, at: null, frame: 0 };
@@ -116,7 +116,7 @@ function heatModel() {
   const sizes = ["All", ...study.columns[state.by].map(titleOf)].map((name) =>
     Math.min(textWidth(brief(name, 60), 12), 170),
   );
-  const fit = heatPanels(room - labels - 2 * (HEAT.gap + HEAT.all), sizes);
+  const fit = heatPanels(room - labels - 2 * (HEAT.gap + HEAT.all) - 12, sizes);
   const width = Math.min(Math.max(HEAT.least, fit.width), HEAT.most);
   const columns = heatColumns(list, fit.panels, width);
   const height = fit.withNumbers ? 26 : rows.length > 60 ? 14 : 20;
