@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 
 import numpy as np
 import pytest
@@ -14,28 +13,9 @@ from forgetmap.map.example import example_logs
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
 from forgetmap.stats.patterns import Moment
+from spark_session import NEEDS_SPARK, local_spark  # noqa: F401
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore"),  # pyspark leaves sockets open when it ends
-    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17"),
-]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def local_spark():
-    sql = pytest.importorskip("pyspark.sql", reason="needs pip install 'forgetmap[spark]'")
-    builder = sql.SparkSession.builder.master("local[2]")
-    for name, value in {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "4",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-    }.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
+pytestmark = NEEDS_SPARK
 
 
 def random_options(luck: random.Random) -> dict:
@@ -120,7 +100,7 @@ def test_the_bundled_example_gives_the_same_map_on_spark(tmp_path):
     assert maps[0] == maps[1]
 
 
-def test_text_is_never_shuffled(tmp_path, local_spark):
+def test_text_is_never_shuffled(tmp_path, local_spark):  # noqa: F811
     from forgetmap.pairing import spark
 
     paths = [tmp_path / f"{seed}.parquet" for seed in (1, 2)]

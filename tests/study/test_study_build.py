@@ -9,7 +9,7 @@ import pytest
 
 import forgetmap
 from forgetmap.base.errors import InputError
-from forgetmap.study import build
+from forgetmap.study import build, logs
 from forgetmap.study.build import run_study
 from forgetmap.study.result import StudyResult
 from study_logs import lose, write_log, write_made_study
@@ -45,7 +45,7 @@ def test_a_changed_result_is_refused(tmp_path: Path) -> None:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the logs that were read, and `map` for every map that was made."""
     done: list[str] = []
-    reading, mapping = build.read, build.build_map
+    reading, mapping = logs.read, build.build_map
 
     def read(path, how):
         done.append(path.name)
@@ -55,7 +55,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         done.append("map")
         return mapping(*args, **named)
 
-    monkeypatch.setattr(build, "read", read)
+    monkeypatch.setattr(logs, "read", read)
     monkeypatch.setattr(build, "build_map", build_map)
     return done
 

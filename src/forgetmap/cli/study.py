@@ -76,6 +76,13 @@ def run(
     threshold: Threshold = None,
     margin: Margin = 0.02,
     identity: Identity = "content",
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="duckdb|spark",
+            help="What pairs the items. spark reads Samples Parquet wherever Spark can.",
+        ),
+    ] = "duckdb",
     new: New = None,
     deterministic: Deterministic = False,
     json: Json = None,
@@ -162,6 +169,7 @@ def run(
                 threshold=threshold,
                 margin=margin,
                 identity=identity,  # type: ignore[arg-type]  # checked above
+                engine=engine,
                 new=new or (),
                 deterministic=deterministic,
                 draws=draws,

@@ -325,10 +325,15 @@ def check_identity(identity: str) -> None:
         raise InputError(f"--identity {identity}: must be {' or '.join(get_args(Identity))}")
 
 
-def _check_choices(identity: str, engine: str, compat: str | None, trained: bool) -> None:
-    check_identity(identity)
+def check_engine(engine: str) -> None:
+    """Refuse an engine that is not known."""
     if engine not in ("duckdb", "spark"):
         raise InputError(f"--engine {engine}: must be duckdb or spark")
+
+
+def _check_choices(identity: str, engine: str, compat: str | None, trained: bool) -> None:
+    check_identity(identity)
+    check_engine(engine)
     if compat is not None and compat not in published.PROTOCOLS:
         raise InputError(f"--compat {compat}: known are {', '.join(published.PROTOCOLS)}")
     if engine == "spark" and trained:

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from forgetmap.base.database import Rows
@@ -77,6 +78,7 @@ class Lake(Samples):
                 f"{address}: is not Samples Parquet (lacks {some(missing)}); "
                 "make it with forgetmap convert"
             )
+        self.names = files
         super().__init__(pa.table({}), _read_meta(files))
 
     @cached_property
@@ -97,6 +99,17 @@ class Lake(Samples):
     def rows(self) -> int:
         """Rows of the whole table; a pass over the log."""
         return int(self.frame.count())
+
+    def files(self) -> list[tuple[str, int, int]] | None:
+        """Name, size and time of every file; None where this Spark does not tell."""
+        try:
+            java, settings = self.spark._jvm, self.spark._jsc.hadoopConfiguration()
+            paths = [java.org.apache.hadoop.fs.Path(java.java.net.URI(name)) for name in self.names]
+            found = [path.getFileSystem(settings).getFileStatus(path) for path in paths]
+        except Exception:  # a remote session has no Java, and what Java throws has no common class
+            return None
+        told = [(one.getLen(), one.getModificationTime()) for one in found]
+        return sorted((name, *both) for name, both in zip(self.names, told, strict=True))
 
     def null_count(self, column: str) -> int | None:  # noqa: ARG002
         """Not known without a pass over the log."""
@@ -170,6 +183,26 @@ class _SparkPair(LogPair):
         local._define_items()
         return local.flips()
 
+    def outcomes(self) -> pa.Table:
+        """Every compared item, without text, brought to this machine."""
+        reference = "SELECT task, key, min(item_ref) AS item_ref FROM s0_scores GROUP BY task, key"
+        found = self.spark.sql(
+            f"""WITH named AS ({reference})
+               SELECT b.task AS task, CAST(b.key AS DECIMAL(20, 0)) AS key,
+                      n.item_ref AS item_ref,
+                      CAST(xxhash64(coalesce(b.cluster, a.cluster)) AS DECIMAL(20, 0)) AS cluster,
+                      coalesce(b.cluster, a.cluster) IS NOT NULL AS clustered,
+                      CAST(coalesce(b.probability - a.probability,
+                                    b.correct / b.runs - a.correct / a.runs) AS FLOAT) AS fall,
+                      2 * b.correct > b.runs AS knew, 2 * a.correct > a.runs AS knows
+               FROM s0_items b JOIN s1_items a USING (task, key) JOIN named n USING (task, key)
+               WHERE b.runs > 0 AND a.runs > 0 ORDER BY task, key"""
+        ).toArrow()
+        for name in ("key", "cluster"):
+            place = found.schema.get_field_index(name)
+            found = found.set_column(place, name, _unsigned(found[name]))
+        return found
+
     def unchanged(self) -> Iterable[pa.RecordBatch]:
         """Refuse: the list of all items of a lake is not for one machine."""
         raise InputError("--engine spark lists the items that changed only (--flips)")
@@ -187,6 +220,14 @@ class _SparkPair(LogPair):
             f"SELECT *, {self._key(side)} AS key FROM {side}_rows {self._where(side)}"
         )
         return keyed.join(broadcast(keys), ["task", "key"], "left_semi")
+
+
+def _unsigned(hashes: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Hashes as 64 bits without a sign: those of Spark have one, those of the logs are decimals."""
+    around = pa.scalar(2**64, pa.decimal128(21, 0))
+    wide = hashes.cast(pa.decimal128(21, 0))
+    turned = pc.if_else(pc.less(wide, pa.scalar(0, wide.type)), pc.add(wide, around), wide)
+    return turned.cast(pa.uint64())
 
 
 def _read_meta(files: list[str]) -> Meta:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,18 +14,22 @@ import pyarrow.compute as pc
 from forgetmap.base.errors import InputError, WithheldError
 from forgetmap.base.words import clean, some
 from forgetmap.map.cells import Plan
-from forgetmap.map.comparison import build_map, check_threshold, with_task_map, without_tasks
+from forgetmap.map.comparison import (
+    build_map,
+    check_engine,
+    check_threshold,
+    with_task_map,
+    without_tasks,
+)
 from forgetmap.map.result import ForgettingMap
 from forgetmap.map.task_maps import TaskMap
-from forgetmap.pairing.two_logs import pair as pair_logs
-from forgetmap.readers.framework import ReadOptions
-from forgetmap.readers.registry import find_reader, for_pairing, read
 from forgetmap.samples.comparability import Identity
 from forgetmap.samples.table import Samples
 from forgetmap.study.answers import answer
 from forgetmap.study.drifts import Behaviour, corrected_drifts
 from forgetmap.study.file import Study, StudyPair
-from forgetmap.study.items import PairItems
+from forgetmap.study.items import MOST_CELLS, PairItems
+from forgetmap.study.logs import LakeLogs, LocalLogs, Logs
 from forgetmap.study.result import (
     FailedPair,
     StudiedPair,
@@ -34,14 +37,12 @@ from forgetmap.study.result import (
     StudyResult,
     StudySettings,
 )
-from forgetmap.study.store import Store, content_of, key_of
+from forgetmap.study.store import Store, key_of
 from forgetmap.study.verdicts import corrected
 
 DRAWS = 1000
 CACHE = Path(".forgetmap") / "study"
 """Where results are kept, beside the study file."""
-_Loaded = TypeVar("_Loaded")
-_SAMPLES_READER = "forgetmap.readers.parquet"
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ def run_study(
     threshold: float | None = None,
     margin: float = 0.02,
     identity: Identity = "content",
+    engine: str = "duckdb",
     new: Iterable[str] = (),
     deterministic: bool = False,
     draws: int = DRAWS,
@@ -103,6 +105,7 @@ def run_study(
             task's scale.
         margin: Change of accuracy, and share forgotten, that would matter to you.
         identity: `content`; `index` to pair by the harness's own ids; `row` to pair rows of tables.
+        engine: `duckdb`, or `spark` for Samples Parquet in a lake that outgrew one machine.
         new: Tasks that the trainings were meant to teach, beside those that the study names.
         deterministic: You vouch that a run has no noise.
         draws: Draws of the test for clusters.
@@ -114,6 +117,7 @@ def run_study(
     if not isinstance(study, Study):
         study = Study.load(study)
     check_threshold(threshold)
+    check_engine(engine)
     Plan(margin=margin, draws=draws, seed=seed).check()
     asked = task_map if task_map is not None else study.task_map
     how = How(
@@ -129,10 +133,11 @@ def run_study(
     )
     folder = study.path.parent
     store = Store(folder / CACHE if cache is None else Path(cache))
-    builder = _Builder(_Logs(study, store), store, how, frozenset(new))
+    logs = LocalLogs(study, store) if engine == "duckdb" else LakeLogs()
+    builder = _Builder(logs, store, how, frozenset(new), MOST_CELLS // max(1, len(study.pairs)))
     behaviour = Behaviour(study.manifest, margin, seed, store)
     pairs: list[StudiedPair] = []
-    items: list[PairItems] = []
+    items: list[PairItems | None] = []
     failures: list[FailedPair] = []
     for number, pair in enumerate(study.pairs, 1):
         try:
@@ -152,7 +157,7 @@ def run_study(
     return StudyResult(
         pairs=pairs,
         failures=failures,
-        answers=answer(pairs, items, study.curve),
+        answers=answer(pairs, _all_or_none(items), study.curve),
         settings=StudySettings(
             task_map=how.categories.name if how.categories else None,
             threshold=threshold,
@@ -171,60 +176,26 @@ def run_study(
     )
 
 
-class _Logs:
-    """The logs of a study: each is hashed once, and read once if it must be."""
-
-    def __init__(self, study: Study, store: Store) -> None:
-        self.root = study.path.parent
-        self.store = store
-        self._keys: dict[str, str] = {}
-        self._read: dict[str, Samples] = {}
-        self._broken: dict[str, InputError] = {}
-        logs = {log for pair in study.pairs for log in (pair.before, pair.after)}
-        there = [log for log in sorted(logs) if Path(log).exists()]
-        self.how = for_pairing(there, ReadOptions())
-
-    def key(self, log: str) -> str:
-        """The key of a log: its place, what it holds, and how it is read."""
-        if log not in self._keys:
-            where = os.path.relpath(log, self.root)  # readers take names of models from it
-            content = self._once(log, lambda: content_of(Path(log)))
-            self._keys[log] = key_of("log", where, content, self.how.wording)
-        return self._keys[log]
-
-    def samples(self, log: str) -> Samples:
-        """What a log holds."""
-        if log not in self._read:
-            self._read[log] = self._once(log, lambda: self._load(log))
-        return self._read[log]
-
-    def _load(self, log: str) -> Samples:
-        path, key = Path(log), self.key(log)
-        if find_reader(path).reader.__name__ == _SAMPLES_READER:
-            return read(path, self.how)
-        return self.store.samples(key) or self.store.keep_samples(key, read(path, self.how))
-
-    def _once(self, log: str, load: Callable[[], _Loaded]) -> _Loaded:
-        """Load something of a log; one that is broken is not tried again for the next pair."""
-        if log in self._broken:
-            raise self._broken[log]
-        try:
-            return load()
-        except InputError as error:
-            self._broken[log] = error
-            raise
+def _all_or_none(items: list[PairItems | None]) -> list[PairItems] | None:
+    """Single items are compared over all pairs, or not at all."""
+    found = [each for each in items if each is not None]
+    return found if len(found) == len(items) else None
 
 
 class _Compared(NamedTuple):
     pair: StudiedPair
-    items: PairItems
+    items: PairItems | None
+    """None where they were too many to be brought here."""
 
 
 class _Builder:
     """Compares one pair after the other."""
 
-    def __init__(self, logs: _Logs, store: Store, how: How, new: frozenset[str]) -> None:
+    def __init__(
+        self, logs: Logs, store: Store, how: How, new: frozenset[str], most_items: int
+    ) -> None:
         self.logs, self.store, self.how, self.new = logs, store, how, new
+        self.most_items = most_items
         self._wanted: set[str] = set()
 
     def compare(self, pair: StudyPair) -> _Compared:
@@ -236,7 +207,9 @@ class _Builder:
         found = self.store.pair(key)
         if found is None:
             found = self._make(pair, key, new, same=keys[0] == keys[1])
-        items = PairItems(pair.before, frozenset(found.new_tasks), key, self.store)
+        items = None
+        if self._fits(found):
+            items = PairItems(pair.before, frozenset(found.new_tasks), key, self.store)
         own = {"name": pair.name, "attributes": pair.attributes}
         own |= {"before_log": pair.before, "after_log": pair.after}
         return _Compared(found.model_copy(update=own), items)
@@ -262,7 +235,7 @@ class _Builder:
     def _make(self, pair: StudyPair, key: str, new: frozenset[str], same: bool) -> StudiedPair:
         how, categories = self.how, self.how.categories
         sides = [self._side(pair, side) for side in ("before", "after")]
-        paired = pair_logs(
+        paired = self.logs.pair(
             *sides, metric=how.metric, threshold=how.threshold, identity=how.identity
         )
         if ignored := how.ignored(paired.patterns.tasks, new):
@@ -289,11 +262,17 @@ class _Builder:
             threshold=how.threshold,
             task_map=categories.name if categories else None,
         )
-        items = paired.outcomes()
-        kept = items.filter(pc.is_in(items["task"], pa.array(sorted(tasks), pa.string())))
         found = _studied(pair, result, categories)
+        kept = pa.table({})
+        if self._fits(found):
+            items = paired.outcomes()
+            kept = items.filter(pc.is_in(items["task"], pa.array(sorted(tasks), pa.string())))
         self.store.keep_pair(key, found, kept)
         return found
+
+    def _fits(self, pair: StudiedPair) -> bool:
+        """Whether the items of all pairs fit into the memory of this machine."""
+        return pair.coverage is None or pair.coverage.matched <= self.most_items
 
 
 def _studied(pair: StudyPair, result: ForgettingMap, categories: TaskMap | None) -> StudiedPair:

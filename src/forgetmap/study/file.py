@@ -38,6 +38,7 @@ _LONGEST = 200
 _DRIFTS = ("drift", "drift_before", "drift_after")
 _TEXTS = ("before", "after", "name", "before_model", "after_model", *_DRIFTS)
 RESERVED = (*_TEXTS, "new", "for", "about", "take")
+_ADDRESS = "://"
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _SHORT_NUMBER = re.compile(r"(\d+(?:\.\d+)?) ?([kKmMbBtT])")
@@ -264,8 +265,8 @@ def _draft(
     label = "-".join([*(_shown(value) for value in labels.values()), *stars])
     pair = StudyPair(
         name=named,
-        before=str(folder / paths["before"]),
-        after=str(folder / after),
+        before=_place(folder, paths["before"]),
+        after=_place(folder, after),
         before_model=_fill(entry, "before_model", texts) or None,
         after_model=_fill(entry, "after_model", texts) or None,
         attributes={name: parse_attribute(name, value) for name, value in known.items()},
@@ -273,6 +274,11 @@ def _draft(
         **{key: str(folder / name) for key, name in drifts.items()},
     )
     return _Draft(entry, pair, "" if named else label or _stem(after), after)
+
+
+def _place(folder: Path, name: str) -> str:
+    """Where a log is: in the folder of the study file, or at an address such as s3a://."""
+    return name if _ADDRESS in name else str(folder / name)
 
 
 def _from_about(
@@ -412,7 +418,7 @@ def _filled(entry: _Entry, key: str, text: str, known: Mapping[str, str]) -> str
 
 def _starred(entry: _Entry, path: str, stars: list[str]) -> str:
     """A path with what the stars of `after` stand for, in their order."""
-    parts = path.split("*")
+    parts = [path] if _ADDRESS in path else path.split("*")
     if len(parts) > 1 and len(parts) - 1 != len(stars):
         raise entry.fault("before", "before: must have as many * as 'after', or none")
     filled = [part for both in zip(parts, stars, strict=False) for part in both]
@@ -429,7 +435,7 @@ def _on_disk(folder: Path, pattern: str) -> Iterator[_Found]:
 
     A pattern without names and stars is taken as it is: whether the log is there is told later.
     """
-    if not _is_open(pattern):
+    if not _is_open(pattern) or _ADDRESS in pattern:  # Spark has patterns of its own
         yield pattern, {}, []
         return
     start, parts = ("/", pattern.split("/")[1:]) if pattern.startswith("/") else ("", [])
