@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +31,7 @@ from forgetmap.cli.options import (
 if TYPE_CHECKING:
     from forgetmap.evaluate.models import Running
     from forgetmap.evaluate.run import Evaluation
+    from forgetmap.study.missing import Made
 
 
 def evaluate(
@@ -47,6 +48,14 @@ def evaluate(
     ] = None,
     after: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Map two models: the one after.")
+    ] = None,
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar="FILE",
+            help="Make the logs that a study file names and that are missing.",
+        ),
     ] = None,
     suite: Annotated[
         str, typer.Option(metavar="SUITE", help="The questions: a suite's name, .jsonl or .yaml.")
@@ -110,11 +119,16 @@ def evaluate(
     Answers to a suite of capabilities (open-suite, captrack) are kept for `forgetmap score`. For
     two models you then see the drift instead of the map.
 
+    With --study, every log that the study names and that is missing is made where the study looks
+    for it. The study file says which model to ask (eval_before, eval_after) and which suite.
+
     Examples:
 
       forgetmap eval runs/my-model --suite atlas --out runs/my-model-atlas
 
       forgetmap eval --before runs/base --after runs/tuned --suite atlas --out runs/map
+
+      forgetmap eval --study study.yaml --executor ray
     """
     from forgetmap.base.errors import InputError
     from forgetmap.base.files import make_folder
@@ -123,15 +137,19 @@ def evaluate(
 
     with clear_errors(), answer_bar(quiet) as progress:
         check_outputs([json], [])
-        if bool(model) == bool(before or after) or bool(before) != bool(after):
-            raise InputError("give one MODEL, or --before and --after")
+        ways = bool(model) + bool(before or after) + bool(study)
+        if ways != 1 or bool(before) != bool(after):
+            raise InputError("give one MODEL, or --before and --after, or --study")
+        if study and (json or new or run_code):
+            raise InputError("--study makes logs; --json, --new and --run-code are for other verbs")
         if run_code and model:
             raise InputError(
                 "--run-code: one model is asked, not scored; use it with `forgetmap score`"
             )
         asking = Asking(shots, chat, system, letters, max_tokens, temperature, repeats, seed)
         running = Running(dtype, device, batch_size(batch))
-        make_folder(out)
+        if not study:
+            make_folder(out)
         options: dict[str, Any] = {
             "asking": asking,
             "running": running,
@@ -141,7 +159,9 @@ def evaluate(
             "progress": progress,
         }
         spread = _spread(executor, running, chat, workers, address)
-        if model:
+        if study:
+            _missing(study, suite, options, spread, quiet)
+        elif model:
             _one(model, suite, out, options, spread, json, quiet)
         else:
             sides = str(before), str(after)
@@ -173,6 +193,35 @@ def _one(
                 f"\nNot scored yet: forgetmap score {out}/responses.jsonl "
                 f"--manifest {done.manifest} --out {out}/scores.parquet"
             )
+
+
+def _missing(
+    file: Path, suite: str, options: dict[str, Any], spread: Callable[[str], Any], quiet: bool
+) -> None:
+    """Make what a study lacks; models that fail are told, and the others go on."""
+    from forgetmap.base.errors import InputError
+    from forgetmap.study.file import Study
+    from forgetmap.study.missing import make_missing
+
+    made = list(_told(make_missing(Study.load(file), suite, spread=spread, **options), quiet))
+    failed = [one for one in made if one.failure]
+    if failed:
+        first = failed[0]
+        raise InputError(
+            f"{len(failed)} of {len(made)} missing logs could not be made; {first.missing.log}: "
+            f"{first.failure}"
+        )
+    if not quiet:
+        typer.echo(f"nothing is missing; now: forgetmap study {file}")
+
+
+def _told(made: Iterator[Made], quiet: bool) -> Iterator[Made]:
+    """Say of every log what became of it, as soon as it is known."""
+    for one in made:
+        if not quiet:
+            text = _kept(one.done) if one.done else f"{one.missing.log}: could not be made"
+            typer.echo(text)
+        yield one
 
 
 def _two(

@@ -36,7 +36,8 @@ MOST_PAIRS = 10_000
 _MOST_BYTES = 4 * 2**20
 _LONGEST = 200
 _DRIFTS = ("drift", "drift_before", "drift_after")
-_TEXTS = ("before", "after", "name", "before_model", "after_model", *_DRIFTS)
+_EVALS = ("eval_before", "eval_after", "suite")
+_TEXTS = ("before", "after", "name", "before_model", "after_model", *_DRIFTS, *_EVALS)
 RESERVED = (*_TEXTS, "new", "for", "about", "take")
 _ADDRESS = "://"
 _PLACE = re.compile(r"\{([^{}]*)\}")
@@ -62,6 +63,11 @@ class StudyPair(Frozen):
     drift_before: str | None = None
     """Scores of the model before, to compute the drift from."""
     drift_after: str | None = None
+    eval_before: str | None = None
+    """The model to evaluate where the log before is missing."""
+    eval_after: str | None = None
+    suite: str | None = None
+    """What to ask there."""
 
 
 class Study(NamedTuple):
@@ -258,8 +264,8 @@ def _draft(
     named = _fill(entry, "name", texts) if "name" in entry.values else ""
     if left := _PLACE.search(named):
         raise entry.fault("name", f"name: nothing says what {left[0][:60]} is")
-    drifts = {key: _fill(entry, key, texts) for key in _DRIFTS if key in entry.values}
-    for key, name in drifts.items():
+    more = {key: _fill(entry, key, texts) for key in (*_DRIFTS, *_EVALS) if key in entry.values}
+    for key, name in more.items():
         if left := _PLACE.search(name):
             raise entry.fault(key, f"{key}: nothing says what {left[0][:60]} is")
     label = "-".join([*(_shown(value) for value in labels.values()), *stars])
@@ -271,7 +277,7 @@ def _draft(
         after_model=_fill(entry, "after_model", texts) or None,
         attributes={name: parse_attribute(name, value) for name, value in known.items()},
         new=tuple(_as_tuple(entry.values.get("new", ()))),
-        **{key: str(folder / name) for key, name in drifts.items()},
+        **{key: str(folder / name) if key in _DRIFTS else name for key, name in more.items()},
     )
     return _Draft(entry, pair, "" if named else label or _stem(after), after)
 
