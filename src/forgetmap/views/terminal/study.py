@@ -17,6 +17,7 @@ from forgetmap.study.result import (
     FactorModel,
     Finding,
     Share,
+    Stages,
     Standing,
     StudiedPair,
     StudyResult,
@@ -179,10 +180,30 @@ def _claim_words(claim: Claim) -> tuple[str, str]:
     return text, "" if claim.claimed else "dim"
 
 
+def print_glimpse(result: StudyResult, out: Console) -> None:
+    """Print the headline, and what the stages of post-training lost and gained."""
+    say(out, result.headline(), "bold")
+    if result.answers.stages:
+        _print_stage_means(result.answers.stages, out, min(out.width, _WIDTH))
+
+
 def _print_stages(result: StudyResult, out: Console, width: int) -> None:
     found = result.answers.stages
     if found is None or not found.stages:
         return
+    _print_stage_means(found, out, width)
+    say(out, "do published findings hold here?", "bold")
+    for finding in found.findings:
+        say(out, *_finding_words(finding))
+    say(
+        out,
+        "95 % intervals in points; p corrected over all that the study claims (Holm).",
+        "dim",
+    )
+    out.print()
+
+
+def _print_stage_means(found: Stages, out: Console, width: int) -> None:
     say(out, "stages: means over pairs, replicates as one", "bold")
     rows = [
         (
@@ -199,15 +220,6 @@ def _print_stages(result: StudyResult, out: Console, width: int) -> None:
     say_table(out, make_table(names, rows, width=width, gap=1))
     for value, count in found.unknown.items():
         say(out, f"Not a known stage: {value} ({count} pairs).", "dim")
-    say(out, "do published findings hold here?", "bold")
-    for finding in found.findings:
-        say(out, *_finding_words(finding))
-    say(
-        out,
-        "95 % intervals in points; p corrected over all that the study claims (Holm).",
-        "dim",
-    )
-    out.print()
 
 
 def _finding_words(finding: Finding) -> tuple[str, str]:
