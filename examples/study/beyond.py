@@ -28,13 +28,20 @@ WAYS = {
 """How the airports were asked."""
 
 
-def sections(pairs: Sequence[StudiedPair]) -> dict[str, Callable[[], str]]:
-    """How each section of the results is made, by its title."""
+def tables(pairs: Sequence[StudiedPair]) -> dict[str, Callable[[], str]]:
+    """How each part of the results is made, by its name in results.in.md."""
     return {
-        "The new task, asked in other ways": _asked_otherwise,
-        "What guessing can explain": _guessing,
-        "Behaviour": partial(_capabilities, pairs),
-        "Theory and measurement": lambda: "\n\n".join((_old_mass(), _forecasts(), _tilt(pairs))),
+        "ways": _asked_otherwise,
+        "guessing": _guessing,
+        "behaviour": partial(_capabilities, pairs),
+        "ranks": partial(_ranks, pairs),
+        "old mass": _old_mass,
+        "old tokens": lambda: f"{_theory()[0]['old_tokens']:.0f}",
+        "new tokens": lambda: f"{_theory()[0]['new_tokens']:.0f}",
+        "forecast": _forecasts,
+        "texts": lambda: f"{_theory()[0]['sampled']:,}",
+        "tilt": partial(_tilt, pairs),
+        "start": lambda: percent(_grpo(pairs)[0].new.accuracy_before),
     }
 
 
@@ -81,27 +88,17 @@ def correct(log: Path) -> dict[tuple[str, int], float]:
 
 def _asked_otherwise() -> str:
     """What is known of the airports where the question is not the one that was trained."""
-    text = (
-        "The same 800 airports, asked as in the training, with wrong options that are cities of "
-        "other trained airports, in other words, and with both changed. One training each; the "
-        "intervals cover other questions."
-    )
     before = [LOGS / "ways" / f"{model}-before.parquet" for model in TITLES]
     rows = []
     for path in [*before, *sorted((LOGS / "ways").glob("*-airports-*.parquet"))]:
         answers = {**correct(path), **correct(LOGS / path.name)}
         shares = [[v for (task, _), v in answers.items() if task == way] for way in WAYS.values()]
         rows.append([path.stem, *(right(float(np.mean(one)), len(one)) for one in shares)])
-    return f"{text}\n\n{table('run | ' + ' | '.join(WAYS), rows)}"
+    return table("run | " + " | ".join(WAYS), rows)
 
 
 def _guessing() -> str:
     """Runs whose logs hold all options: how much of the loss could be another guess."""
-    text = (
-        "A model that does not know an answer prefers some option, and a training changes which. "
-        "The wrong options show how much they are reshuffled. These are the runs whose logs hold "
-        "all options, on the questions of atlas that have some."
-    )
     folder = LOGS / "told"
     logs = sorted(folder.glob("*-airports-*.parquet"), key=lambda one: ("sft" not in one.stem, one))
     rows = []
@@ -112,7 +109,7 @@ def _guessing() -> str:
         cells += [f"{percent(old.lost.low)} to {percent(old.lost.high)}", old.verdict.forgetting]
         rows.append([path.stem, *cells])
     head = "run | lost | could be reshuffled guessing | lost at least | interval of both | verdict"
-    return f"{text}\n\n{table(head, rows)}"
+    return table(head, rows)
 
 
 # --- behaviour -----------------------------------------------------------------------------------
@@ -132,13 +129,6 @@ def _words(scores: str) -> float:
 
 def _capabilities(pairs: Sequence[StudiedPair]) -> str:
     """Drift of written answers by group of capabilities, beside what the options say."""
-    text = (
-        "These are written answers to the open capability suite, scored by rules. The table shows "
-        "the change of each group's score in points, the mean number of words in answers to open "
-        "questions, and what was lost of the old questions. One training of each method answered. "
-        "Over the airports runs, what was lost and the number of words left have a rank "
-        f"correlation of {_ranks(pairs)}."
-    )
     rows = []
     for pair in _asked(pairs):
         cells = [str(pair.attributes[name]) for name in ("family", "task", "method")]
@@ -146,7 +136,7 @@ def _capabilities(pairs: Sequence[StudiedPair]) -> str:
         cells += [_points(pair.drift.groups[name].change) for name in ("CAN", "WILL", "HOW")]
         rows.append([*cells, "{:.0f} to {:.0f}".format(*words(pair))])
     head = "model | task | method | seed | lost | CAN | WILL | HOW | words"
-    return f"{text}\n\n{table(head, rows)}"
+    return table(head, rows)
 
 
 def _asked(pairs: Sequence[StudiedPair]) -> list[StudiedPair]:
@@ -192,20 +182,12 @@ def _theory() -> list[dict[str, Any]]:
 def _old_mass() -> str:
     found = _theory()
     steps = list(found[0]["old_mass"])
-    text = (
-        "The old mass is the share of texts, started without a prompt, that are not about "
-        "airports. The table shows it after a number of steps. The theory says that in the end "
-        "it equals the share of replay. But the loss is a mean over tokens, and the first words "
-        "decide which kind of text it will be. So the share of texts follows from the share of "
-        "the loss and the mean lengths "
-        f"({found[0]['old_tokens']:.0f} tokens old, {found[0]['new_tokens']:.0f} new)."
-    )
     rows = [
         [f"{one['share']:.0%}", percent(_limit(one)), *(percent(one["old_mass"][s]) for s in steps)]
         for one in found
     ]
     head = "weight of replay | limit by theory, as a share of texts | "
-    return f"{text}\n\n{table(head + ' | '.join(f'step {step}' for step in steps), rows)}"
+    return table(head + " | ".join(f"step {step}" for step in steps), rows)
 
 
 def _limit(one: dict[str, Any]) -> float:
@@ -216,14 +198,8 @@ def _limit(one: dict[str, Any]) -> float:
 
 def _forecasts() -> str:
     """`forgetmap theory forecast` from two checkpoints, held against a later one."""
-    found = _theory()
-    text = (
-        "This table holds `forgetmap theory forecast` against the same checkpoints. The replay "
-        f"share is that of texts. One training each, {found[0]['sampled']:,} texts a checkpoint. "
-        "*None*: the old mass was below its limit already."
-    )
     rows = []
-    for one in found:
+    for one in _theory():
         mass, cells = one["old_mass"], [f"{one['share']:.0%}"]
         for first, second, later in ((10, 20, 40), (20, 40, 80)):
             seen = [mass[str(step)] for step in (first, second)]
@@ -239,27 +215,25 @@ def _forecasts() -> str:
         "weight of replay | step 40, forecast from steps 10 and 20 | measured | "
         "step 80, forecast from steps 20 and 40 | measured"
     )
-    return f"{text}\n\n{table(head, rows)}"
+    return table(head, rows)
+
+
+def _grpo(pairs: Sequence[StudiedPair]) -> list[StudiedPair]:
+    return [pair for pair in pairs if pair.attributes["way"] == "GRPO"]
 
 
 def _tilt(pairs: Sequence[StudiedPair]) -> str:
     """Reward with a KL of weight beta to the model before: the odds grow by e^(1/beta)."""
-    chosen = [pair for pair in pairs if pair.attributes["way"] == "GRPO"]
-    start = chosen[0].new.accuracy_before
-    text = (
-        "This table is for GRPO on sums, one training each. The model before gets "
-        f"{percent(start)} right when it samples its answer. With a reward of 1 and a KL of "
-        "weight beta, the best policy is the old one, tilted."
-    )
     rows = []
-    for pair in chosen:
+    for pair in _grpo(pairs):
+        start = pair.new.accuracy_before
         beta = float(json.loads((LOGS / f"{pair.name}.json").read_text())["beta"])
         odds = start / (1 - start) * np.exp(1 / beta) if beta else np.inf
         limit = 1.0 if np.isinf(odds) else odds / (1 + odds)
         measured = right(pair.new.accuracy_after, pair.new.n)
         rows.append([f"{beta:g}", percent(limit), measured, percent(pair.old.lost.value)])
     head = "beta | right at the optimum, by theory | right, measured | lost"
-    return f"{text}\n\n{table(head, rows)}"
+    return table(head, rows)
 
 
 # --- figures -------------------------------------------------------------------------------------

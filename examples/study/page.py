@@ -15,25 +15,6 @@ import pyarrow.parquet as pq
 import yaml
 
 HERE = Path(__file__).resolve().parent
-TITLES = {
-    "SmolLM2-135M-Instruct, airports": ("smollm2",),
-    "SmolLM2-135M-Instruct, sums": ("smollm2 sums",),
-    "SmolLM2-135M-Instruct, broad": ("smollm2 broad",),
-    "Gemma 3 270M, airports": ("gemma",),
-    "Gemma 3 270M, broad": ("gemma broad",),
-    "The new task, asked in other ways": ("ways",),
-    "What guessing can explain": ("guessing",),
-    "Lost at equal learning": ("equal",),
-    "What could be told": ("claims",),
-    "The same items under another seed": ("seeds",),
-    "How far protection carries": ("carries",),
-    "One domain": ("domain",),
-    "The method or the rate": ("rate",),
-    "How far the weights moved": ("weights",),
-    "Behaviour": ("behaviour",),
-    "Theory and measurement": ("old mass", "forecast", "tilt"),
-}
-"""How page.md calls the tables of each section."""
 KEYS = {"equal": 2, "behaviour": 4}
 """How many columns name a row; elsewhere one does."""
 KINDS = re.compile(r"method.*: (\S+) loses .* than (\S+) \(.*(smollm2|gemma3-270m).*\)")
@@ -80,13 +61,11 @@ def read_tables() -> Tables:
     """All cells: by table, row and column. A column whose name occurs again is called `name 2`."""
     cells: Tables = {}
     text = (HERE / "results.md").read_text()
-    for section in text.split("\n## ")[1:]:
-        title, _, rest = section.partition("\n")
-        blocks = re.findall(r"(?:^\|.*\n?)+", rest, re.MULTILINE)
-        for name, block in zip(TITLES[title], blocks, strict=True):
-            rows = [line.strip("| ").split(" |") for line in block.splitlines()]
-            keys = KEYS.get(name, 1)
-            cells[name] = _by_name([[cell.strip() for cell in row] for row in rows], keys)
+    names = re.findall(r"^\[\[(.+)\]\]$", (HERE / "results.in.md").read_text(), re.MULTILINE)
+    blocks = re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE)
+    for name, block in zip(names, blocks, strict=True):
+        rows = [line.strip("| ").split(" |") for line in block.splitlines()]
+        cells[name] = _by_name([[cell.strip() for cell in row] for row in rows], KEYS.get(name, 1))
     for text_of, row in list(cells["claims"].items()):
         if match := KINDS.fullmatch(text_of):
             cells["claims"][f"{match[3]} {match[1]} and {match[2]}"] = row

@@ -26,8 +26,9 @@ from forgetmap.study.result import StudiedPair
 
 HERE = Path(__file__).resolve().parent
 LOGS = HERE / "logs"
-MODELS = {"smollm2": "SmolLM2-135M-Instruct", "gemma3-270m": "Gemma 3 270M"}
-TASKS = ("airports", "sums", "broad")
+MODELS = {"smollm2": "smollm2", "gemma3-270m": "gemma"}
+TASKS = {"airports": "", "sums": " sums", "broad": " broad"}
+"""How the tables of a model and of a task are called."""
 PLAIN = {
     "dpo": "sft-like-dpo", "sdft": "sft-like-dpo",
     "grpo-0": "sft-like-grpo", "grpo-0.2": "sft-like-grpo", "grpo-1": "sft-like-grpo",
@@ -44,9 +45,10 @@ Where = Callable[[str], bool]
 
 def main(out: Path) -> None:
     result = study()
-    parts = ["# A study of forgetting: the tables", (HERE / "results-head.md").read_text().strip()]
-    parts += [f"## {title}\n\n{make()}" for title, make in sections(result).items()]
-    (out / "results.md").write_text("\n\n".join(parts) + "\n")
+    made = tables(result)
+    text = (HERE / "results.in.md").read_text()
+    filled = re.sub(r"\[\[(.+?)\]\]", lambda match: made[match[1]](), text)
+    (out / "results.md").write_text(filled)
     beyond.draw(result.pairs, out / "figures")
 
 
@@ -56,23 +58,23 @@ def study() -> StudyResult:
     return run_study(HERE / "study.yaml")
 
 
-def sections(result: StudyResult) -> dict[str, Callable[[], str]]:
-    """How each section of the results is made, by its title."""
-    made: dict[str, Callable[[], str]] = {}
-    for model, title in MODELS.items():
-        for task in TASKS:
-            chosen = [pair for pair in result.pairs if of(pair) == (model, task)]
-            if chosen:
-                made[f"{title}, {task}"] = partial(_methods, chosen, result)
-    made["Lost at equal learning"] = partial(_equal_learning, result)
-    made["What could be told"] = partial(_claims, result)
-    made["The same items under another seed"] = partial(_overlap, result)
+def tables(result: StudyResult) -> dict[str, Callable[[], str]]:
+    """How each part of the results is made, by its name in results.in.md."""
     pairs = {pair.name: pair for pair in result.pairs}
-    made["How far protection carries"] = partial(_carries, result)
-    made["One domain"] = partial(_domain, pairs)
-    made["The method or the rate"] = partial(_same_rate, pairs)
-    made["How far the weights moved"] = partial(_weights, pairs)
-    return made | beyond.sections(result.pairs)
+    made: dict[str, Callable[[], str]] = {
+        "equal": partial(_equal_learning, result),
+        "claims": partial(_claims, result),
+        "seeds": partial(_overlap, result),
+        "carries": partial(_carries, result),
+        "domain": partial(_domain, pairs),
+        "rate": partial(_same_rate, pairs),
+        "weights": partial(_weights, pairs),
+    }
+    for model, short in MODELS.items():
+        for task, name in TASKS.items():
+            chosen = [pair for pair in result.pairs if of(pair) == (model, task)]
+            made[f"{short}{name}"] = partial(_methods, chosen, result)
+    return made | beyond.tables(result.pairs)
 
 
 # --- from the result of the study ----------------------------------------------------------------
@@ -146,12 +148,7 @@ def _equal_learning(result: StudyResult) -> str:
         for method in level.methods
         if method.lost is not None
     ]
-    text = (
-        "What ways of training lost where they learned as much: points of the new task more than "
-        "before. Between two trainings of a way the loss is interpolated, never beyond them. "
-        "Intervals are over trainings; there are none where a training has one seed."
-    )
-    return f"{text}\n\n{table('model, task and points learned | way | lost | interval', rows)}"
+    return table("model, task and points learned | way | lost | interval", rows)
 
 
 def _task(start: str) -> str:
@@ -160,11 +157,6 @@ def _task(start: str) -> str:
 
 
 def _claims(result: StudyResult) -> str:
-    text = (
-        "Every statement of the study with its 95 % interval in points, and p corrected over all "
-        "of them (Holm). *Matched* and *trainings* compare all else equal, other differences "
-        "do not."
-    )
     rows = [
         [
             claim.text,
@@ -175,22 +167,17 @@ def _claims(result: StudyResult) -> str:
         ]
         for claim in result.answers.claims
     ]
-    return f"{text}\n\n{table('statement | points | p | claim | over', rows)}"
+    return table("statement | points | p | claim | over", rows)
 
 
 def _overlap(result: StudyResult) -> str:
-    text = (
-        "How much of what one training lost another lost too. *Beyond chance* is 0 where two "
-        "trainings lose the same questions as chance within tasks would have it, and 1 where they "
-        "are as alike as can be."
-    )
     rows = [
         [kind.kind, f"{kind.comparisons:,}", f"{kind.together:,}", f"{kind.expected:,.0f}",
          told(kind.beyond_chance)]
         for kind in result.answers.items.overlap
     ]  # fmt: skip
     head = "two trainings | comparisons | questions lost in both | by chance | beyond chance"
-    return f"{text}\n\n{table(head, rows)}"
+    return table(head, rows)
 
 
 # --- two runs beside each other, question by question --------------------------------------------
@@ -253,11 +240,6 @@ def _beside(one: StudiedPair, other: StudiedPair) -> list[str]:
 
 def _carries(result: StudyResult) -> str:
     """Does a method keep questions that are like its training data, or others too?"""
-    text = (
-        "Difference of lost to plain training on airports, over trainings and questions: on "
-        "questions of atlas, whose other half was open to some methods and often shares a "
-        "template, and on third-party sets, which no training data resembles."
-    )
     pairs = {pair.name: pair for pair in result.pairs}
     rows = []
     for found in result.answers.replicates:
@@ -269,17 +251,11 @@ def _carries(result: StudyResult) -> str:
         beside = [np.array([losses(a, part) - losses(b, part) for a, b in same]) for part in parts]
         rows.append([f"{model} {method}", f"{len(same)}", *(signed(mean(one)) for one in beside)])
     head = "model and method | trainings | on atlas | on third-party sets"
-    return f"{text}\n\n{table(head, rows)}"
+    return table(head, rows)
 
 
 def _domain(pairs: dict[str, StudiedPair]) -> str:
     """Replay for what the map says was lost: everything, or one category alone."""
-    text = (
-        "The domain is the category in which the plain run lost the most questions. "
-        "`replay-25-domain` replays what `forgetmap replay --category` draws for it, and never "
-        "an old question that we ask. `repair-domain` trains the plain run's model further with "
-        "it, for a quarter of the steps. Each run is compared with the plain run of its seed."
-    )
     rows = []
     for model in MODELS:
         domain = next(iter(about(pairs[f"{model}-airports-{DOMAIN}-0"])["replayed"]))
@@ -294,7 +270,7 @@ def _domain(pairs: dict[str, StudiedPair]) -> str:
         "run | domain | old examples | of the domain | lost in the domain | against sft | lost "
         "elsewhere | against sft"
     )
-    return f"{text}\n\n{table(head, rows)}"
+    return table(head, rows)
 
 
 def _domain_row(pair: StudiedPair, plain: StudiedPair, domain: str) -> Row:
@@ -311,12 +287,6 @@ def _domain_row(pair: StudiedPair, plain: StudiedPair, domain: str) -> Row:
 
 def _weights(pairs: dict[str, StudiedPair]) -> str:
     """Does merging help when weights drift little? Each run beside its half-merge."""
-    text = (
-        "This table shows how far a run moved the weights: the norm of the change relative to the "
-        "norm of the weights, and the rank that the change spreads over (mean over matrices). It "
-        "also shows the result of merging half of each model. The difference is paired, on the "
-        "same questions."
-    )
     rows = []
     for path in sorted(LOGS.glob("drift-*.json")):
         found = json.loads(path.read_text())
@@ -330,16 +300,11 @@ def _weights(pairs: dict[str, StudiedPair]) -> str:
         "run | change of weights | rank of the change | lost | merged, linear 0.5 | difference | "
         "new task right | merged | difference"
     )
-    return f"{text}\n\n{table(head, rows)}"
+    return table(head, rows)
 
 
 def _same_rate(pairs: dict[str, StudiedPair]) -> str:
     """Each method that is not trained as the plain run is, beside plain training of its size."""
-    text = (
-        "This table compares methods that were trained at a lower rate with plain training at the "
-        "same rate, steps and batch. The remaining difference is due to the method. It is paired, "
-        "on the same questions."
-    )
     rows = []
     for model in MODELS:
         for pair in (pair for pair in pairs.values() if pair.attributes["family"] == model):
@@ -352,7 +317,7 @@ def _same_rate(pairs: dict[str, StudiedPair]) -> str:
         "run | plain run | lost by plain training | by the method | difference | new task right "
         "by plain training | by the method | difference"
     )
-    return f"{text}\n\n{table(head, rows)}"
+    return table(head, rows)
 
 
 # --- cells ---------------------------------------------------------------------------------------
