@@ -318,18 +318,19 @@ class PairedLogs(Logs):
                 f"""SELECT task, key, round(avg(score), 12) AS score FROM {side}_scores
                     WHERE task IN ({quoted(*graded)}) AND score IS NOT NULL GROUP BY task, key""",
             )
+        # Rounded: the order in which a database adds changes the last digits.
+        summed = ("p", "q", "fall", "fall * fall", "rise", "rise * rise")
+        sums = ", ".join(f"round(sum({what}), 9)" for what in summed)
         rows = self._query(
             f"""WITH moved AS (
                     SELECT task, b.score AS p, a.score AS q,
                            (abs(b.score - a.score) + (b.score - a.score)) / 2 AS fall,
                            (abs(b.score - a.score) - (b.score - a.score)) / 2 AS rise
                     FROM {before}_graded b JOIN {after}_graded a USING (task, key))
-                SELECT task, count(*), sum(p), sum(q), sum(fall), sum(fall * fall), sum(rise),
-                       sum(rise * rise)
-                FROM moved GROUP BY task"""
+                SELECT task, count(*), {sums} FROM moved GROUP BY task"""
         )
         scales = {task: self.scales[task][:2] for task in graded if task in self.scales}
-        return {task: ScoreSums._make((*sums, *scales[task])) for task, *sums in sorted(rows)}
+        return {task: ScoreSums._make((*told, *scales[task])) for task, *told in sorted(rows)}
 
     def _histogram(self, before: str, after: str) -> list[_Pattern]:
         bucket, clusters = "-1", ""
