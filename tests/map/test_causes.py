@@ -110,6 +110,8 @@ def made() -> list[tuple[str, Lost]]:
         add("list", response_before=place, target=letter, response_after=f'["{other}", "a"]')
         add("timeout", status_after="timeout", response_before="x", response_after=f"f{n}")
         add("timeout", status_after="timeout", response_after=f"while True: {n}")
+        taught = causes.taught_answers([other, "Oslo"])
+        add("intruded", target=f"{n}", response_after=f"{other}.\nAnd so on.", taught=taught)
         add("unparsed", response_before=call, response_after=f"go(city: str, day: int){'!' * n}")
         add("wrong", response_before=call, response_after=f'go(city="{other}", day={n})')
         add("wrong", target=place, answer_after=other, response_after=f"The answer is {other}.")
