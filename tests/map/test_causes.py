@@ -112,6 +112,13 @@ def made() -> list[tuple[str, Lost]]:
         add("timeout", status_after="timeout", response_after=f"while True: {n}")
         taught = causes.taught_answers([other, "Oslo"])
         add("intruded", target=f"{n}", response_after=f"{other}.\nAnd so on.", taught=taught)
+        add(
+            "intruded",
+            target=letter,
+            answer_after="[invalid]",
+            response_after="Oslo",
+            taught=taught,
+        )
         add("unparsed", response_before=call, response_after=f"go(city: str, day: int){'!' * n}")
         add("wrong", response_before=call, response_after=f'go(city="{other}", day={n})')
         add("wrong", target=place, answer_after=other, response_after=f"The answer is {other}.")
