@@ -33,7 +33,9 @@ class ScoreChange(Frozen):
 
 
 def score_change(sums: Mapping[str, ScoreSums], tasks: Iterable[str]) -> ScoreChange | None:
-    """What became of the scores of some tasks; None where none is graded, or scales differ.
+    """What became of the scores of some tasks.
+
+    None where none is graded, where scales differ, or where scores are too large to be added.
 
     Example:
         >>> fell = ScoreSums(n=4, before=16.0, after=14.0, fall=3.0, fall_2=5.0, rise=1.0,
@@ -46,9 +48,11 @@ def score_change(sums: Mapping[str, ScoreSums], tasks: Iterable[str]) -> ScoreCh
     if len({(each.low, each.high) for each in graded}) != 1:
         return None
     n, before, after, fall, fall_2, rise, rise_2 = map(
-        math.fsum, zip(*(each[:7] for each in graded), strict=True)
+        sum, zip(*(each[:7] for each in graded), strict=True)
     )
     low, high = graded[0].low, graded[0].high
+    if not all(map(math.isfinite, (before, after, fall, rise, high - low))):
+        return None
     return ScoreChange(
         n=int(n),
         low=low,
@@ -63,6 +67,8 @@ def score_change(sums: Mapping[str, ScoreSums], tasks: Iterable[str]) -> ScoreCh
 def _mean(total: float, squares: float, n: float, most: float) -> Estimate:
     """A mean with its 95 % interval, from sums over items that are taken to be independent."""
     mean = total / n
+    if not math.isfinite(squares):  # of scores beyond 1e150: anything on the scale may be true
+        return Estimate(value=mean, low=0.0, high=most)
     spread = math.sqrt(max(0.0, squares / n - mean**2) / max(1.0, n - 1))
     low, high = mean - _Z * spread, mean + _Z * spread
     return Estimate(value=mean, low=max(0.0, low), high=min(most, high))
