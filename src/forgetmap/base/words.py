@@ -55,6 +55,19 @@ def clean(text: object, most: int = 200) -> str:
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
+def cut_in_the_middle(text: str, most: int) -> str:
+    """A name that is no longer than that: its beginning and its end tell it from others.
+
+    Example:
+        >>> cut_in_the_middle("atlas_currency_codes", 13)
+        'atlas_…_codes'
+    """
+    if len(text) <= most:
+        return text
+    end = (most - 1) // 2
+    return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
+
+
 _UNPRINTABLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 """Unicode categories: control, format (direction marks), lone surrogates, line ends."""
 

@@ -144,20 +144,26 @@ def _fail(message: str, code: int) -> NoReturn:
 
 @contextmanager
 def progress(quiet: bool, *paths: Path) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr while logs are read, if somebody is there to see it."""
+    """A progress bar on stderr while logs are read and compared, if somebody is there to see it."""
     if quiet or not sys.stderr.isatty():
         yield lambda _bytes: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeElapsedColumn
 
     from forgetmap.base.files import size_of
 
     total = sum(size_of(path) for path in paths if path.exists())
-    columns = ("reading", BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    columns = ("{task.description}", BarColumn(), DownloadColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("reading", total=total)
-        yield lambda count: bar.advance(task, count)
+
+        def tick(count: int) -> None:
+            bar.advance(task, count)
+            if bar.tasks[0].completed >= total:  # what is left has no known length
+                bar.update(task, description="comparing", total=None)
+
+        yield tick
 
 
 def batch_size(text: str) -> int | None:

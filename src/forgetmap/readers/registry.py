@@ -7,7 +7,7 @@ module, or any object, with the two functions of `forgetmap.readers.framework.Re
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import find_files, head, looking_once, place_on_disk
+from forgetmap.base.files import find_files, head, looking_once, place_on_disk, size_of
 from forgetmap.base.values import file_name
 from forgetmap.base.words import brief
 from forgetmap.readers.framework import Reader, ReadOptions, Tally
@@ -51,8 +51,9 @@ def read(path: str | Path, how: ReadOptions | None = None) -> Samples:
         if path.is_file() and head(path, len(_POINTER)) == _POINTER:
             raise InputError(f"{path}: is a Git LFS pointer, not the file itself; run git lfs pull")
         fit = find_reader(path)
-        tally = Tally()
-        samples = fit.reader.read(path, replace(how or ReadOptions(), tally=tally))
+        tally, told = Tally(), _Told((how or ReadOptions()).tick)
+        samples = fit.reader.read(path, replace(how or ReadOptions(), tally=tally, tick=told))
+        told(max(0, size_of(path) - told.bytes))  # a reader may open a file and read it later
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     if not len(samples):
@@ -63,6 +64,18 @@ def read(path: str | Path, how: ReadOptions | None = None) -> Samples:
     if path.is_dir() and tally.files and not isinstance(fit.reader, _PlugIn):
         samples.meta.warnings += _not_read(path, fit.reader, tally.files)
     return samples
+
+
+class _Told:
+    """Counts the bytes that a reader told of, and tells them on."""
+
+    def __init__(self, tick: Callable[[int], None]) -> None:
+        self.bytes = 0
+        self.tick = tick
+
+    def __call__(self, count: int) -> None:
+        self.bytes += count
+        self.tick(count)
 
 
 def _not_read(folder: Path, reader: Reader, read: set[Path]) -> list[str]:

@@ -50,6 +50,22 @@ def p_value(p: float) -> str:
     return f"{p:.3f}".lstrip("0") if p >= 0.001 else "<.001"
 
 
+def setting(value: object) -> str:
+    """A setting of a run as words, however it is nested.
+
+    Example:
+        >>> setting({"temperature": 0.7, "stop": ["a", "b"], "chat": True, "seed": None})
+        'temperature 0.7, stop a + b, chat yes, seed none'
+    """
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {setting(part)}" for name, part in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return " + ".join(map(setting, value)) or "none"
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    return str(value)
+
+
 def verdict_mark(word: str) -> str:
     """A verdict in a table, where undecided is a question mark."""
     return "?" if word == "undecided" else word

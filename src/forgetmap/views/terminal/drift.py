@@ -1,4 +1,4 @@
-"""Manifest, scores and drift for people at a terminal, 100 columns wide."""
+"""Manifest, scores and drift for people at a terminal, of 80 columns or more."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ from forgetmap.capabilities.published import PublishedTable
 from forgetmap.capabilities.score import Gap, Scored
 from forgetmap.views.terminal.console import (
     Row,
+    Step,
     make_table,
     say,
     say_notes,
     say_table,
     verdict_text,
+    without_interval,
 )
 from forgetmap.views.words import p_value, points
 
@@ -286,8 +288,22 @@ def print_published(table: PublishedTable, out: Console) -> None:
     out.print(_table(out.width, ("%", *(clean(model.name, 28) for model in table.models)), rows))
 
 
+_NARROWER: tuple[Step, ...] = (
+    ("p", None),
+    ("role", None),
+    ("rel. %", None),
+    ("without one", None),
+    ("better", None),
+    ("n", None),
+    ("parts", None),
+    ("before→after", None),
+    ("change", without_interval),
+)
+"""What a narrow terminal does without. What was lost and gained, and the verdict, always stay."""
+
+
 def _table(width: int, names: Sequence[str], rows: Sequence[Row]) -> Table:
-    return make_table(names, rows, left=_LEFT, width=width, gap=1)
+    return make_table(names, rows, left=_LEFT, width=width, gap=1, narrower=_NARROWER)
 
 
 def _points(share: float) -> str:

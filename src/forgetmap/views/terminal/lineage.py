@@ -39,8 +39,8 @@ def print_lineage(result: Lineage, out: Console) -> None:
     say(
         out,
         f"{result.settings.majority} (life lines, merges, doses); missing items are never "
-        "taken for wrong. lost, gained: of the old skills, 95 % intervals in brackets; then the "
-        "verdicts: forgetting, net change; ? is can't tell.",
+        "taken for wrong. first the verdicts: forgetting, net change; ? is can't tell. lost, "
+        "gained: of the old skills, 95 % intervals in brackets.",
         "dim",
     )
 
@@ -92,7 +92,7 @@ def _label(result: Lineage, node: Node) -> Text:
 
 def _change(cell: Cell) -> str:
     verdict = ", ".join(map(verdict_mark, (cell.verdict.forgetting, cell.verdict.net)))
-    return f"lost {range_words(cell.lost)}, gained {range_words(cell.gained)}; {verdict}"
+    return f"{verdict} · lost {range_words(cell.lost)}, gained {range_words(cell.gained)}"
 
 
 def _life_lines(lines: LifeLines) -> Table:

@@ -1,9 +1,9 @@
-"""The map for people at a terminal, 100 columns wide."""
+"""The map for people at a terminal, of 80 columns or more."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -24,12 +24,16 @@ from forgetmap.samples.comparability import RowCounts
 from forgetmap.stats.estimate import interval
 from forgetmap.views import words
 from forgetmap.views.terminal.console import (
+    BARS,
     Row,
+    Step,
     make_table,
     say,
     say_notes,
     say_table,
+    two_bars,
     verdict_style,
+    without_interval,
 )
 from forgetmap.views.words import p_value, points
 
@@ -39,8 +43,6 @@ if TYPE_CHECKING:
 
 MOST_TASKS = 12
 """Tasks listed where categories give the overview; the files have all."""
-WIDE = 120
-"""Columns from which there is room for raw flips and p-values."""
 
 
 def print_map(
@@ -61,9 +63,12 @@ def print_map(
         say(out, f"gate {gate.limit}: {mark}; {gate.reason}", style)
     out.print()
     shown = _tasks(result)
+    columns: set[object] = set()
     for title, cells in _named(result, shown).items():
         if cells:
-            say_table(out, _cells(title, cells, out.width))
+            table = _cells(title, cells, out.width)
+            columns |= {column.header for column in table.columns}
+            say_table(out, table)
     if result.compat:
         say_table(out, _compat(result.compat))
     graded = {name: cell.score for name, cell in shown.items() if cell.score}
@@ -74,7 +79,8 @@ def print_map(
     if hidden := len(result.tasks) - len(shown):
         say(out, f"{hidden} tasks that lost less: --csv, --json and --report list all")
     say_notes(out, result.warnings, verbose=verbose)
-    say(out, _legend(out.width), "dim")
+    say(out, _legend(columns), "dim")
+    say(out, _next(result))
 
 
 def _print_groups(summary: LostSummary, out: Console) -> None:
@@ -103,22 +109,23 @@ def _named(result: ForgettingMap, tasks: dict[str, Cell]) -> dict[str, dict[str,
     categories, names = words.marked_categories(result), words.marked_tasks(result)
     return {
         "total": words.totals(result),
-        "category": {categories[name]: cell for name, cell in result.categories.items()},
+        "category": {categories[name]: cell for name, cell in words.by_loss(result.categories)},
         "task": {names[name]: cell for name, cell in tasks.items()},
     }
 
 
 def _tasks(result: ForgettingMap) -> dict[str, Cell]:
-    """All tasks; where they are many and categories sum them up, those that lost most."""
-    if not result.categories or len(result.tasks) <= MOST_TASKS:
-        return dict(result.tasks)
-    return dict(words.by_loss(result.tasks)[:MOST_TASKS])
+    """All tasks, the worst first; where categories sum them up, those that lost most."""
+    worst_first = words.by_loss(result.tasks)
+    return dict(worst_first[:MOST_TASKS] if result.categories else worst_first)
 
 
-def _legend(width: int) -> str:
+def _legend(columns: Collection[object]) -> str:
+    """What the columns that are shown mean."""
     more = ""
-    if width >= WIDE:
-        more = "raw: items that flipped 1->0 / 0->1, with the noise of the runs. "
+    if "raw %" in columns:
+        more += "raw: items that flipped 1->0 / 0->1, with the noise of the runs. "
+    if "p" in columns:
         more += "p: paired test of the change of accuracy, adjusted. "
     return (
         "lost, gained: two ends where the data give a range; 95 % interval in brackets. Gains do "
@@ -126,6 +133,17 @@ def _legend(width: int) -> str:
         "* hinges on one task: without it the loss would change by more than half. "
         "--csv and --report say what would decide each open verdict."
     )
+
+
+def _next(result: ForgettingMap) -> str:
+    """The one thing to do with this map."""
+    if result.old.verdict.forgetting == "lost" and not result.old.causes:
+        return "next: add --causes to see why, and --report map.html to see every item"
+    if result.old.verdict.forgetting == "lost":
+        return "next: --json map.json, then forgetmap advise map.json says what to try"
+    if result.old.verdict.forgetting == "held":
+        return "next: --gate max-forgetting=0.03 keeps it so in CI"
+    return "next: forgetmap plan says how many items or runs would decide"
 
 
 def _rows(side: str, rows: RowCounts | None) -> str | None:
@@ -209,36 +227,44 @@ def _why(cell: Cell) -> list[str]:
 
 def _setting(value: object) -> str:
     """A setting on one line; of a hash the beginning is enough."""
-    text = clean(value, 60)
+    text = clean(words.setting(value), 60)
     return f"{text[:10]}…" if re.fullmatch(r"[0-9a-f]{32,}…?", text) else text
 
 
+_NARROWER: tuple[Step, ...] = (
+    ("p", None),
+    ("raw %", None),
+    (BARS, None),
+    ("gained %", without_interval),
+    ("n", None),
+    ("accuracy %", None),
+)
+"""What a narrow terminal does without, the least worth first. The verdicts always stay."""
+
+
 def _cells(title: str, cells: Mapping[str, Cell], width: int) -> Table:
-    names = [title, "n", "accuracy %", "lost %", "gained %"]
-    if width >= WIDE:
-        names += ["raw %", "p"]
-    names += ["verdict", "net"]
-    rows = (_row(name, cell, width) for name, cell in cells.items())
-    return make_table(names, rows, left=("verdict", "net"), width=width, gap=1)
+    names = (title, "n", "accuracy %", "lost %", "gained %", BARS, "raw %", "p", "verdict", "net")
+    most = max(cell.lost.value for cell in cells.values())
+    most = most or max(cell.gained.value for cell in cells.values())
+    rows = (_row(name, cell, most) for name, cell in cells.items())
+    left = (BARS, "verdict", "net")
+    return make_table(names, rows, left=left, width=width, gap=1, narrower=_NARROWER)
 
 
-def _row(name: str, cell: Cell, width: int) -> Row:
+def _row(name: str, cell: Cell, most: float) -> Row:
     found, net = cell.verdict.forgetting, cell.verdict.net
-    row: Row = (
+    return (
         name,
         f"{cell.n:,}",
         f"{points(cell.accuracy_before)}→{points(cell.accuracy_after)}",
         words.short_range(cell.lost) + ("*" if words.hinges(cell) else ""),
         words.short_range(cell.gained),
-    )
-    if width >= WIDE:
-        raw = f"{points(cell.raw.lost.value)}/{points(cell.raw.gained.value)}"
-        row = (*row, raw, p_value(cell.p_adjusted))
-    verdicts = (
+        two_bars(cell.lost.value, cell.gained.value, most),
+        f"{points(cell.raw.lost.value)}/{points(cell.raw.gained.value)}",
+        p_value(cell.p_adjusted),
         Text(FORGETTING_WORDS[found], style=verdict_style(found)),
         Text(NET_WORDS[net], style=verdict_style(net)),
     )
-    return (*row, *verdicts)
 
 
 def _scores(graded: Mapping[str, ScoreChange]) -> Table:
@@ -280,12 +306,13 @@ def print_log(summary: LogSummary, out: Console) -> None:
     for model in summary.models:
         say(out, f"model {clean(model.name)}")
         for name, value in model.settings.items():
-            say(out, f"  {clean(name)}: {clean(value, 80)}", "dim")
-    names = ("model", "task", "metric", "items", "repeats", "score", "k", "statuses")
+            say(out, f"  {clean(name)}: {clean(words.setting(value), 300)}", "dim")
+    several = len(summary.models) > 1
+    names = ("task", *["model"] * several, "metric", "items", "repeats", "score", "k", "statuses")
     rows = (
         (
-            clean(row.model, 40),
             clean(row.task, 60),
+            *[clean(row.model, 40)] * several,
             clean(row.metric),
             f"{row.items:,}",
             str(row.repeats),
@@ -295,5 +322,13 @@ def print_log(summary: LogSummary, out: Console) -> None:
         )
         for row in summary.tasks
     )
-    out.print(make_table(names, rows, left=("task", "metric", "k", "statuses")))
+    narrower: tuple[Step, ...] = (("k", None), ("repeats", None), ("statuses", _few_statuses))
+    left = ("model", "metric", "k", "statuses")
+    out.print(make_table(names, rows, left=left, width=out.width, narrower=narrower))
     say_notes(out, summary.warnings, "yellow")
+
+
+def _few_statuses(cell: str) -> str:
+    """The first status; --json has all."""
+    first, comma, _ = cell.partition(", ")
+    return f"{first}, …" if comma else first
