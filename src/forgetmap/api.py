@@ -110,25 +110,31 @@ def demo(flips: Output = None, report: Output = None) -> ForgettingMap:
 
 
 def lineage(
-    pipeline: str | Path | Pipeline, *, csv: Output = None, report: Output = None, **options: Any
+    pipeline: str | Path | Pipeline,
+    *,
+    csv: Output = None,
+    flips: Output = None,
+    lives: Output = None,
+    report: Output = None,
+    **options: Any,
 ) -> Lineage:
     """Trace what was forgotten and gained across a pipeline of checkpoints.
 
     Args:
-        pipeline: The pipeline file, or a `Pipeline`.
-        csv: Write the tables of all cells, life lines and flips to this folder.
+        pipeline: The pipeline file, the folder of a training run, or a `Pipeline`.
+        csv: Write all cells to this file.
+        flips: Write every item that changed at a step to this CSV file.
+        lives: Write the life line of every item to this CSV file.
         report: Write the lineage as one HTML file; reads the text of the logs.
         options: The options of `forgetmap.lineage.trace`.
     """
     from forgetmap.lineage.build import trace
 
-    if csv is not None and Path(csv).exists() and not Path(csv).is_dir():
-        raise InputError(f"--csv {csv}: is a file; name a folder")
     result, builder = trace(pipeline, text=report is not None, **options)
-    if csv is not None:
+    if csv or flips or lives:
         from forgetmap.views.tables.lineage import write_tables
 
-        write_tables(result, builder, Path(csv))
+        write_tables(result, builder, cells=csv, flips=flips, lives=lives)
     if report is not None:
         from forgetmap.views.html.lineage import write_page
 

@@ -19,7 +19,7 @@ import forgetmap
 from forgetmap.api import lineage
 from forgetmap.base.errors import InputError
 from forgetmap.lineage.lives import KINDS, Lives, share
-from forgetmap.lineage.pipeline import Checkpoint, Pipeline, from_run
+from forgetmap.lineage.pipeline import Checkpoint, Pipeline, open_pipeline
 from forgetmap.readers.registry import read
 from forgetmap.samples.identity import content_hash, hash_contents
 from forgetmap.samples.table import Samples
@@ -434,7 +434,7 @@ def test_a_folder_of_checkpoints_is_a_run(tmp_path: Path) -> None:
     for step, scores in {0: [1, 1, 0], 10: [1, 0, 0], 9: [0, 1, 1]}.items():
         write_jsonl(tmp_path / f"checkpoint-{step}.jsonl", items(scores))
     (tmp_path / ".hidden").write_text("")
-    pipeline = from_run(tmp_path)
+    pipeline = open_pipeline(tmp_path)
     assert pipeline.order == ["checkpoint-0", "checkpoint-9", "checkpoint-10"]
     found = lineage(pipeline, draws=DRAWS)
     (run,) = found.runs
@@ -445,13 +445,15 @@ def test_a_folder_of_checkpoints_is_a_run(tmp_path: Path) -> None:
 
 
 def test_the_tables_hold_every_item_and_every_flip(tmp_path: Path) -> None:
-    found = lineage(write_history(tmp_path), draws=DRAWS, csv=tmp_path / "tables")
-    with (tmp_path / "tables" / "life-lines.csv").open(newline="") as file:
+    names = ("csv", "flips", "lives")
+    outputs = {name: tmp_path / f"{name}.csv" for name in names}
+    found = lineage(write_history(tmp_path), draws=DRAWS, **outputs)
+    with outputs["lives"].open(newline="") as file:
         lives = list(csv.DictReader(file))
     for lines in found.life_lines:
         mine = [row["kind"] for row in lives if row["path_end"] == lines.path[-1]]
         assert {kind: mine.count(kind) for kind in KINDS} == lines.counts
-    with (tmp_path / "tables" / "flips.csv").open(newline="") as file:
+    with outputs["flips"].open(newline="") as file:
         flips = list(csv.DictReader(file))
     for comparison in found.comparisons:
         if comparison.edge:
@@ -462,7 +464,7 @@ def test_the_tables_hold_every_item_and_every_flip(tmp_path: Path) -> None:
                 and row["transition"] == "forgotten"
             ]
             assert len(lost) == comparison.map.total.counts.n10
-    with (tmp_path / "tables" / "cells.csv").open(newline="") as file:
+    with outputs["csv"].open(newline="") as file:
         cells = list(csv.DictReader(file))
     totals = [row for row in cells if (row["level"], row["name"]) == ("total", "all items")]
     assert len(totals) == len(found.comparisons)

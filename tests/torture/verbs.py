@@ -47,7 +47,8 @@ VERBS: dict[str, Verb] = {
     "convert --to": Verb("convert after.jsonl every --to every-eval-ever"),
     "demo": Verb("demo --out demo"),
     "lineage": Verb(
-        "lineage pipeline.yaml --json lineage.json --csv lineage --report lineage.html"
+        "lineage pipeline.yaml --json lineage.json --csv cells.csv --lives lives.csv "
+        "--report lineage.html"
     ),
     "plan": Verb("plan after.jsonl --json plan.json"),
     "eval": Verb(f"eval {SERVER} --suite after.questions.jsonl --out run"),
@@ -71,7 +72,7 @@ VERBS: dict[str, Verb] = {
     ),
     "drift": Verb(
         "drift before.scores.parquet after.scores.parquet --json drift.json --csv drift.csv "
-        "--html drift.html"
+        "--report drift.html"
     ),
     "drift --compat": Verb(
         "drift before.table.csv after.table.csv --compat captrack --json table.json --csv table.csv"
@@ -79,11 +80,11 @@ VERBS: dict[str, Verb] = {
     "capabilities": Verb("capabilities --json capabilities.json"),
     "capabilities suite": Verb("capabilities suite --out items.jsonl --per-capability 2"),
     "theory replay": Verb("theory replay --old-mass 0.05 --batch 32 --json theory.json"),
-    "theory page": Verb("theory page --out theory.html"),
+    "theory page": Verb("theory page --report theory.html"),
     "baseline save": Verb("baseline save new after.jsonl"),
     "baseline compare": Verb("baseline compare base after.jsonl --json base.json"),
     "baseline list": Verb("baseline list --json baselines.json"),
-    "baseline trend": Verb("baseline trend base --out trend.html"),
+    "baseline trend": Verb("baseline trend base --report trend.html"),
     "gate init": Verb("gate init map.json --out gate.yaml", fresh="gate.yaml"),
     "gate check": Verb(
         "gate check map.json --policy loose.yaml --json gate.json --junit gate.xml "

@@ -226,10 +226,10 @@ def test_the_policy_lets_only_our_script_and_style_in():
 def test_the_command_writes_the_page(tmp_path):
     app = typer.Typer()
     app.command()(picture_cli.page)
-    done = CliRunner().invoke(app, ["--out", str(tmp_path / "lab.html")])
+    done = CliRunner().invoke(app, ["--report", str(tmp_path / "lab.html")])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "lab.html").read_text(encoding="utf-8") == render()
-    done = CliRunner().invoke(app, ["--out", str(tmp_path / "no" / "lab.html")])
+    done = CliRunner().invoke(app, ["--report", str(tmp_path / "no" / "lab.html")])
     assert done.exit_code == 2
     assert "does not exist" in done.stderr
 

@@ -12,7 +12,7 @@ import unicodedata
 from functools import cache
 from typing import Any
 
-from forgetmap.base.errors import InputError
+from forgetmap.base.extras import need
 
 LONGEST = 100_000
 """Characters of a response that are looked at. Of a longer one the middle is left out: what counts
@@ -39,10 +39,7 @@ def optional(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise InputError(
-            f"this scorer needs the package {module.partition('.')[0]}; "
-            "install it with: pip install 'forgetmap[capabilities]'"
-        ) from error
+        raise need("this scorer", "capabilities") from error
 
 
 # --- words and sentences --------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import orjson
 
 from forgetmap.answers.items import Item
 from forgetmap.base.errors import InputError
+from forgetmap.base.extras import need
 from forgetmap.base.words import brief
 from forgetmap.capabilities.manifest import Manifest
 from forgetmap.readers.captrack import to_item
@@ -35,7 +36,7 @@ def load(source: str = DATASET, tasks: Sequence[str] = ()) -> list[Item]:
     try:
         datasets: Any = import_module("datasets")
     except ImportError as error:
-        raise InputError(f"{source}: needs datasets: pip install 'forgetmap[train]'") from error
+        raise need(source, "suites") from error
     manifest = Manifest.load("captrack")
     wanted = {_known(manifest, task, "--task") for task in tasks}
     items: list[Item] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -13,20 +14,20 @@ from forgetmap.cli.compare import compare
 from forgetmap.cli.convert import convert
 from forgetmap.cli.crash import Commands
 from forgetmap.cli.demo import demo
+from forgetmap.cli.doctor import doctor
 from forgetmap.cli.drift import drift
 from forgetmap.cli.evaluate import evaluate
 from forgetmap.cli.fetch_model import fetch_model
-from forgetmap.cli.gate import gate as gate_commands
+from forgetmap.cli.gate import gate
+from forgetmap.cli.help import HELP, Verb
 from forgetmap.cli.lineage import lineage
 from forgetmap.cli.merge import merge
-from forgetmap.cli.options import HELP
 from forgetmap.cli.plan import plan
 from forgetmap.cli.replay import replay
 from forgetmap.cli.score import score
 from forgetmap.cli.serve import serve
 from forgetmap.cli.show import show
 from forgetmap.cli.study import study
-from forgetmap.cli.suite import suite
 from forgetmap.cli.theory import app as theory
 
 app = typer.Typer(
@@ -37,7 +38,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    add_completion=False,
     context_settings=HELP,
 )
 
@@ -53,34 +53,27 @@ def _root(
         raise typer.Exit
 
 
-app.command()(compare)
-app.command()(show)
-app.command()(convert)
-app.command()(demo)
-app.command()(serve)
-app.command()(lineage)
-app.command()(plan)
-app.command("eval")(evaluate)
-app.command("fetch-model")(fetch_model)
-app.command()(merge)
-app.command()(replay)
-app.command()(advise)
-app.command()(score)
-app.command()(drift)
+def _add(panel: str, **commands: Callable[..., None] | typer.Typer) -> None:
+    """Add commands under a heading of the help; _ in a name stands for a hyphen."""
+    for name, command in commands.items():
+        named = name.rstrip("_").replace("_", "-")
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=named, rich_help_panel=panel)
+        else:
+            app.command(named, cls=Verb, rich_help_panel=panel)(command)
 
-_capabilities = typer.Typer(
-    invoke_without_command=True,
-    rich_markup_mode=None,
-    add_completion=False,
-    context_settings=HELP,
-)
-_capabilities.callback()(capabilities)
-_capabilities.command()(suite)
-app.add_typer(_capabilities, name="capabilities")
-app.add_typer(theory, name="theory")
-app.add_typer(study, name="study")
-app.add_typer(gate_commands, name="gate")
-app.add_typer(baseline, name="baseline")
+
+_add(
+    "Compare",
+    demo=demo, compare=compare, show=show, convert=convert, lineage=lineage, study=study,
+    serve=serve,
+)  # fmt: skip
+_add("Decide", gate=gate, baseline=baseline)
+_add("Behaviour", score=score, drift=drift, capabilities=capabilities)
+_add("Repair", advise=advise, merge=merge, replay=replay)
+_add("Plan", plan=plan, theory=theory)
+_add("Ask models", eval=evaluate, fetch_model=fetch_model)
+_add("Help", doctor=doctor)
 
 
 def main() -> None:

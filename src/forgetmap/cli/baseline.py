@@ -15,8 +15,8 @@ from forgetmap.cli.gate import (
     show_judgement,
     write_judgement,
 )
+from forgetmap.cli.help import Group
 from forgetmap.cli.options import (
-    HELP,
     Json,
     New,
     Quiet,
@@ -26,13 +26,10 @@ from forgetmap.cli.options import (
     write_json,
 )
 
-baseline = typer.Typer(
-    name="baseline",
+baseline = Group(
+    "baseline",
     help="Keep a frozen reference and compare new checkpoints with it.",
     no_args_is_help=True,
-    rich_markup_mode=None,
-    add_completion=False,
-    context_settings=HELP,
 )
 
 
@@ -149,7 +146,7 @@ def compare_(
 @baseline.command()
 def trend(
     name: Name,
-    out: Annotated[
+    report: Annotated[
         Path, typer.Option(readable=False, metavar="FILE", help="The page to write.")
     ] = Path("trend.html"),
     store: Store = _STORE,
@@ -158,5 +155,5 @@ def trend(
     from forgetmap.views.html.trend import write_trend
 
     with clear_errors():
-        count = write_trend(name, out, store=store)
-    typer.echo(f"{out}: {count:,} comparisons")
+        count = write_trend(name, report, store=store)
+    typer.echo(f"{report}: {count:,} comparisons")

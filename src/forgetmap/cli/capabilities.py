@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import typer
 
+from forgetmap.cli.help import Group
 from forgetmap.cli.options import Json, ManifestOption, check_outputs, clear_errors, write_json
+from forgetmap.cli.suite import suite
+
+capabilities = Group("capabilities", invoke_without_command=True)
+capabilities.command()(suite)
 
 
-def capabilities(
+@capabilities.callback()
+def listed(
     context: typer.Context, manifest: ManifestOption = "captrack", json: Json = None
 ) -> None:
     """List the capabilities and the metrics that measure them.

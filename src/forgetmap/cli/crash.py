@@ -19,8 +19,8 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
+from forgetmap.cli.help import Verbs
 from forgetmap.cli.options import clear_errors
 
 INTERNAL_ERROR = 70
@@ -39,7 +39,7 @@ _SECRET_VALUE = re.compile(
 _HIDDEN = "[hidden]"
 
 
-class Commands(TyperGroup):
+class Commands(Verbs):
     """All commands; whatever goes wrong in one, the exit code says what kind of failure it was."""
 
     def invoke(self, ctx: Any) -> Any:

@@ -11,6 +11,7 @@ from forgetmap.cli.options import (
     Json,
     ManifestOption,
     Quiet,
+    Report,
     Seed,
     check_outputs,
     clear_errors,
@@ -58,12 +59,7 @@ def drift(
         Path | None,
         typer.Option(readable=False, metavar="FILE", help="Write all cells as a CSV table."),
     ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            readable=False, metavar="FILE", help="Write a heat map with the items that changed."
-        ),
-    ] = None,
+    report: Report = None,
     draws: Annotated[int, typer.Option(help="Draws of the test of uneven changes.")] = 10_000,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -74,14 +70,14 @@ def drift(
 
     Examples:
 
-      forgetmap drift base.parquet tuned.parquet --html drift.html
+      forgetmap drift base.parquet tuned.parquet --report drift.html
 
       forgetmap drift base.csv tuned.csv --compat captrack
     """
     with clear_errors():
-        check_outputs([json, csv, html], [before, after])
+        check_outputs([json, csv, report], [before, after])
         if compat is not None:
-            _published(before, after, compat, json, csv, html, quiet)
+            _published(before, after, compat, json, csv, report, quiet)
             return
         from forgetmap.base.files import write_text
         from forgetmap.capabilities.drift import compare_scores, open_scores
@@ -91,10 +87,10 @@ def drift(
         write_json(json, result.to_json())
         if csv:
             write_text(csv, result.to_csv())
-        if html:
+        if report:
             from forgetmap.views.html.drift import heat_map
 
-            write_text(html, heat_map(result, scores))
+            write_text(report, heat_map(result, scores))
     if not quiet and str(json) != "-":
         from forgetmap.views.terminal.console import open_console
         from forgetmap.views.terminal.drift import print_drift
@@ -108,7 +104,7 @@ def _published(
     protocol: str,
     json: Path | None,
     csv: Path | None,
-    html: Path | None,
+    report: Path | None,
     quiet: bool,
 ) -> None:
     """CapTrack's own table from its result files; `--csv` writes its two files."""
@@ -116,8 +112,8 @@ def _published(
     from forgetmap.base.files import write_text
     from forgetmap.capabilities.published import captrack_table
 
-    if html:
-        raise InputError("--html: result files hold no items; leave it out with --compat")
+    if report:
+        raise InputError("--report: result files hold no items; leave it out with --compat")
     table = captrack_table(before, after, protocol)
     write_json(json, table.model_dump_json(indent=2))
     if csv:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from forgetmap.cli.options import HELP, Json, Quiet, check_outputs, clear_errors, write_json
+from forgetmap.cli.help import Group
+from forgetmap.cli.options import Json, Quiet, check_outputs, clear_errors, write_json
 from forgetmap.cli.results import read_drift, read_map
 
 if TYPE_CHECKING:
@@ -18,24 +18,11 @@ if TYPE_CHECKING:
     from forgetmap.map.result import ForgettingMap
 
 
-class _CheckByDefault(TyperGroup):
-    """`gate MAP.json` means `gate check MAP.json`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the name of the command where it was left out."""
-        if args and args[0] not in (*self.commands, *ctx.help_option_names):
-            args = ["check", *args]
-        return super().parse_args(ctx, args)
-
-
-gate = typer.Typer(
-    name="gate",
-    cls=_CheckByDefault,
+gate = Group(
+    "gate",
+    default="check",
     help="Judge a map by a policy: PASS, WARN, BLOCK or WITHHELD. `gate MAP` is `gate check MAP`.",
     no_args_is_help=True,
-    rich_markup_mode=None,
-    add_completion=False,
-    context_settings=HELP,
 )
 
 MapFile = Annotated[

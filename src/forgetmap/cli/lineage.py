@@ -33,16 +33,9 @@ def lineage(
         typer.Argument(
             readable=False,
             metavar="PIPELINE",
-            help="A pipeline file; with --run the folder of one training run.",
+            help="A pipeline file, or a folder with one log per checkpoint of a training run.",
         ),
     ],
-    run: Annotated[
-        bool,
-        typer.Option(
-            "--run",
-            help="PIPELINE is a folder with one log per checkpoint, numbered in their names.",
-        ),
-    ] = False,
     task_map: Annotated[
         str | None,
         typer.Option(metavar="MAP", help="Categories of the tasks, as for compare."),
@@ -56,10 +49,18 @@ def lineage(
     json: Json = None,
     csv: Annotated[
         Path | None,
+        typer.Option(readable=False, metavar="FILE", help="Write all cells as a CSV table."),
+    ] = None,
+    flips: Annotated[
+        Path | None,
         typer.Option(
-            readable=False,
-            metavar="FOLDER",
-            help="Write all cells, every item's life line and every flip as CSV tables.",
+            readable=False, metavar="FILE", help="Write every item that changed at a step, as CSV."
+        ),
+    ] = None,
+    lives: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False, metavar="FILE", help="Write the life line of every item, as CSV."
         ),
     ] = None,
     report: Report = None,
@@ -79,17 +80,17 @@ def lineage(
 
       forgetmap lineage pipeline.yaml --report lineage.html
 
-      forgetmap lineage runs/sft --run --csv lineage
+      forgetmap lineage runs/sft/checkpoints --csv cells.csv --flips flips.csv
     """
     with clear_errors():
         from forgetmap.api import lineage as trace
-        from forgetmap.lineage.pipeline import Pipeline, from_run
+        from forgetmap.lineage.pipeline import open_pipeline
         from forgetmap.map.comparison import check_identity
 
         check_identity(identity)
-        stages = from_run(pipeline) if run else Pipeline.load(pipeline)
+        stages = open_pipeline(pipeline)
         logs = _logs(stages)
-        check_outputs([json, report], [pipeline, *logs])
+        check_outputs([json, csv, flips, lives, report], [pipeline, *logs])
         with progress(quiet, *logs) as tick:
             result = trace(
                 stages,
@@ -99,6 +100,8 @@ def lineage(
                 margin=margin,
                 identity=identity,
                 csv=csv,
+                flips=flips,
+                lives=lives,
                 report=report,
                 new=new or (),
                 deterministic=deterministic,

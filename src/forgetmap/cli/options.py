@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 from typing import TYPE_CHECKING
 
-HELP = {"help_option_names": ["-h", "--help"]}
-"""Settings of every group of commands."""
 Json = Annotated[
     Path | None,
     typer.Option(

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
+from forgetmap.cli.help import Group
 from forgetmap.cli.options import (
-    HELP,
     Deterministic,
     Identity,
     Json,
@@ -29,24 +28,11 @@ if TYPE_CHECKING:
     from forgetmap.study.result import StudyResult
 
 
-class _RunByDefault(TyperGroup):
-    """`study FILE` means `study run FILE`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the name of the command where it was left out."""
-        if args and args[0] not in (*self.commands, *ctx.help_option_names):
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
-
-
-study = typer.Typer(
-    name="study",
-    cls=_RunByDefault,
+study = Group(
+    "study",
+    default="run",
     help="Compare many pairs of checkpoints at once. `study FILE` is `study run FILE`.",
     no_args_is_help=True,
-    rich_markup_mode=None,
-    add_completion=False,
-    context_settings=HELP,
 )
 
 

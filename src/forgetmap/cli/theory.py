@@ -7,21 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from forgetmap.cli.help import Group
 from forgetmap.cli.options import Json, check_outputs, clear_errors, write_json
 from forgetmap.cli.theory_pictures import figures, page
 
 if TYPE_CHECKING:
     from forgetmap.theory.answers import Answer
 
-app = typer.Typer(
-    name="theory",
+app = Group(
+    "theory",
     help="Predict forgetting before you train: replay, forecasts, temperatures, overlap.",
     epilog="Each answer says what it rests on and when not to trust it.",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 OldMass = Annotated[

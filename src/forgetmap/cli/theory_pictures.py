@@ -43,7 +43,7 @@ def figures(
 
 
 def page(
-    out: Annotated[
+    report: Annotated[
         Path, typer.Option(readable=False, metavar="FILE", help="The HTML file to write.")
     ] = Path("theory.html"),
     quiet: Quiet = False,
@@ -54,12 +54,12 @@ def page(
 
     Example:
 
-      forgetmap theory page --out theory.html
+      forgetmap theory page --report theory.html
     """
     with clear_errors():
         from forgetmap.views.html.theory import write_page
 
-        check_outputs([out], [])
-        write_page(out)
+        check_outputs([report], [])
+        write_page(report)
     if not quiet:
-        typer.echo(f"{out}: open it in a browser")
+        typer.echo(f"{report}: open it in a browser")

@@ -23,6 +23,7 @@ from ml_dtypes import bfloat16
 
 from forgetmap.base.checkpoints import header_bytes, new_folder, write_json
 from forgetmap.base.errors import InputError
+from forgetmap.base.extras import need
 from forgetmap.base.files import file_hash
 from forgetmap.base.model import sealed
 from forgetmap.base.words import brief
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     Weights: TypeAlias = npt.NDArray[np.float32]
 
 SaveType = Literal["float32", "bfloat16"]
-EVAL_EXTRA = "pip install 'forgetmap[eval]'"
 ABOUT = "forgetmap-model.json"
 """Written last into a converted folder: where it comes from, and the checksums of its files."""
 
@@ -109,7 +109,7 @@ def _open(path: Path) -> tuple[dict[str, Any], list[Any]]:
     try:
         from gguf import GGUFReader
     except ImportError as error:
-        raise InputError(f"{path}: reading GGUF needs the package gguf: {EVAL_EXTRA}") from error
+        raise need(f"{path}: reading GGUF", "eval") from error
     try:
         reader = GGUFReader(path)
         return {name: field.contents() for name, field in reader.fields.items()}, reader.tensors

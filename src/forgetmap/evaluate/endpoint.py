@@ -17,6 +17,7 @@ import orjson
 
 from forgetmap.base.completions import Completion, Echo, read_completion, read_echo
 from forgetmap.base.errors import InputError
+from forgetmap.base.extras import need
 from forgetmap.base.http import (
     GaveUp,
     Patience,
@@ -26,7 +27,7 @@ from forgetmap.base.http import (
     headers_with_key,
     post,
 )
-from forgetmap.evaluate.models import Reply, RequestGroup, Running, extra_missing, plain_groups
+from forgetmap.evaluate.models import Reply, RequestGroup, Running, plain_groups
 from forgetmap.evaluate.prompts import Request
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class EndpointModel:
         try:
             import httpx  # noqa: F401
         except ImportError as error:
-            raise extra_missing("httpx", "eval") from error
+            raise need("an endpoint", "eval") from error
         headers = headers_with_key(KEY_VARIABLE)
         return _in_a_thread(lambda hand_over: self._answer_all(requests, headers, hand_over))
 

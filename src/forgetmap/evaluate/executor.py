@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from forgetmap.base.errors import InputError
-from forgetmap.evaluate.models import Model, Reply, Running, Streaming, extra_missing, open_model
+from forgetmap.base.extras import need
+from forgetmap.evaluate.models import Model, Reply, Running, Streaming, open_model
 from forgetmap.evaluate.prompts import Request
 
 MOST_DEATHS = 3
@@ -115,7 +116,7 @@ def _start(address: str) -> Any:
     try:
         import ray
     except ImportError as error:
-        raise extra_missing("ray", "ray") from error
+        raise need("--executor ray", "ray") from error
     if not ray.is_initialized():
         try:
             ray.init(address=address, log_to_driver=False, include_dashboard=False)

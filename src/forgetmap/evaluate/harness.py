@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.extras import need
 from forgetmap.base.words import brief
 from forgetmap.evaluate.describe import weights_hash
-from forgetmap.evaluate.models import Reply, RequestGroup, Running, extra_missing, plain_groups
+from forgetmap.evaluate.models import Reply, RequestGroup, Running, plain_groups
 from forgetmap.evaluate.prompts import Prompt, Request
 
 _GROUP = 64
@@ -91,7 +92,7 @@ class HarnessModel:
             try:
                 from lm_eval.api.registry import get_model
             except ImportError as error:
-                raise extra_missing("lm-eval", "eval") from error
+                raise need("lm-eval", "eval") from error
             run = {"batch_size": self._how.batch or 16, "device": self._how.device or _device()}
             try:
                 self._model = get_model(self._kind).create_from_arg_string(self._arguments, run)

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.extras import need
 from forgetmap.base.words import brief
 from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
 from forgetmap.evaluate.generation import Opening, Writer
-from forgetmap.evaluate.models import BF16_WARNING, Reply, RequestGroup, Running, extra_missing
+from forgetmap.evaluate.models import BF16_WARNING, Reply, RequestGroup, Running
 from forgetmap.evaluate.prompts import Prompt, Request
 from forgetmap.evaluate.scoring import Choice, PackedScorer
 
@@ -246,7 +247,7 @@ class LocalModel:
         try:
             from transformers import AutoTokenizer
         except ImportError as error:
-            raise extra_missing("transformers", "eval") from error
+            raise need("a local model", "eval") from error
         try:
             tokenizer = AutoTokenizer.from_pretrained(self._base)
         except (OSError, ValueError, KeyError, TypeError, ImportError, AttributeError) as error:
@@ -353,7 +354,7 @@ def _from_hub(name: str) -> Path:
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
-        raise extra_missing("huggingface_hub", "eval") from error
+        raise need("a local model", "eval") from error
     try:
         return Path(snapshot_download(name, ignore_patterns=["*.pth", "original/*", "*.gguf"]))
     except Exception as error:  # the hub's client raises what its HTTP library raises
@@ -377,7 +378,7 @@ def _with_adapter(model: Any, adapter: Path) -> Any:
     try:
         from peft import PeftModel
     except ImportError as error:
-        raise extra_missing("peft", "eval") from error
+        raise need("a local model", "eval") from error
     try:
         return PeftModel.from_pretrained(model, adapter).merge_and_unload()
     except (OSError, ValueError, KeyError, RuntimeError) as error:
@@ -389,5 +390,5 @@ def _engine() -> str:
         import torch
         import transformers
     except ImportError as error:
-        raise extra_missing("torch or transformers", "eval") from error
+        raise need("a local model", "eval") from error
     return f"transformers {transformers.__version__}, torch {torch.__version__}"

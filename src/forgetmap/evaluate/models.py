@@ -116,11 +116,6 @@ def open_model(name: str, how: Running | None = None, *, chat: bool = False) -> 
     return LocalModel(base, adapter or None, how, chat=chat)
 
 
-def extra_missing(package: str, extra: str) -> InputError:
-    """The one line for a package that is not installed."""
-    return InputError(f"{package} is not installed: pip install 'forgetmap[{extra}]'")
-
-
 def plain_groups(count: int, size: int) -> list[RequestGroup]:
     """Groups of a fixed size in the order of the list.
 

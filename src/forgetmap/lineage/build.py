@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
 from forgetmap.lineage.lives import KINDS, NEVER, Kind, Lives, share
-from forgetmap.lineage.pipeline import NUMBERS, Pipeline
+from forgetmap.lineage.pipeline import NUMBERS, Pipeline, open_pipeline
 from forgetmap.lineage.result import (
     DoseCurve,
     DosePoint,
@@ -111,7 +111,7 @@ def trace(
         {'kept': 1, 'lost for good': 1, 'recovered': 1, 'never known': 1}
     """
     if not isinstance(pipeline, Pipeline):
-        pipeline = Pipeline.load(pipeline)
+        pipeline = open_pipeline(pipeline)
     check_threshold(threshold)
     taught = frozenset((*pipeline.new, *new))
     plan = Plan(margin=margin, draws=draws, seed=seed, new=taught, deterministic=deterministic)

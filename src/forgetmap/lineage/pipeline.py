@@ -128,6 +128,15 @@ class Pipeline(Strict):
         return [self.main_line(name) for name in leaves]
 
 
+def open_pipeline(path: str | Path) -> Pipeline:
+    """The pipeline of a file, or of a folder: its `pipeline.yaml`, else one training run."""
+    path = Path(path)
+    file = path / "pipeline.yaml"
+    if path.is_dir() and not file.is_file():
+        return from_run(path)
+    return Pipeline.load(file if path.is_dir() else path)
+
+
 def from_run(folder: str | Path) -> Pipeline:
     """Make a pipeline of one training run: a folder with one log per checkpoint.
 
@@ -143,20 +152,23 @@ def from_run(folder: str | Path) -> Pipeline:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise InputError(f"--run {folder}: is not a folder; it must hold one log per checkpoint")
+        raise InputError(f"{folder}: is not a folder; it must hold one log per checkpoint")
     by_step: dict[int, Path] = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
             continue
         digits = re.findall(r"\d+", path.stem if path.is_file() else path.name)
         if not digits:
-            raise InputError(f"{path}: the name holds no number; --run orders checkpoints by it")
+            raise InputError(
+                f"{path}: the name holds no number to order checkpoints by; number the logs by "
+                "their steps, or write a pipeline file"
+            )
         step = int(digits[-1])
         if step in by_step:
             raise InputError(f"{path}: has the same number as {by_step[step].name}; rename one")
         by_step[step] = path
     if len(by_step) < 2:
-        raise InputError(f"--run {folder}: holds {len(by_step)} logs; a run needs two or more")
+        raise InputError(f"{folder}: holds {len(by_step)} logs; a run needs two or more")
     checkpoints: dict[str, Checkpoint] = {}
     for step, path in sorted(by_step.items()):
         name = path.stem if path.is_file() else path.name

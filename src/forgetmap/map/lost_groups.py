@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forgetmap.base.errors import InputError
+from forgetmap.base.extras import need
 from forgetmap.base.words import clean
 from forgetmap.map.causes import UNKNOWN
 from forgetmap.map.result import LostExample, LostGroup, LostSummary
@@ -177,6 +177,4 @@ def _scikit(module: str) -> Any:
     try:
         return importlib.import_module(f"sklearn.{module}")
     except ImportError as error:
-        raise InputError(
-            "--summarise needs scikit-learn; install it with: pip install 'forgetmap[summarise]'"
-        ) from error
+        raise need("--summarise", "summarise") from error

@@ -593,7 +593,7 @@ def ability(seen: Evidence) -> Advice | None:
         title="Look at the abilities that the map does not cover",
         why=f"{_told(seen.ability)}, but the map shows no certain loss",
         what_to_do="evaluate on tasks of these capabilities and map them: forgetmap drift "
-        "BEFORE AFTER --html drift.html names the metrics and the items",
+        "BEFORE AFTER --report drift.html names the metrics and the items",
         expected="a map that shows the loss item by item, and then what to replay",
         rests_on="the two were measured on different items",
     )

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from forgetmap.base.database import Rows
 from forgetmap.base.errors import InputError
+from forgetmap.base.extras import need
 from forgetmap.base.words import brief, some
 from forgetmap.pairing.logs import ListSql
 from forgetmap.pairing.two_logs import LogPair, Pairs
@@ -50,7 +51,7 @@ def session() -> Any:
         import sqlglot  # noqa: F401
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise InputError("--engine spark needs: pip install 'forgetmap[spark]'") from error
+        raise need("--engine spark", "spark") from error
     try:
         return SparkSession.builder.appName("forgetmap").getOrCreate()
     except Exception as error:  # what Java throws has no common class

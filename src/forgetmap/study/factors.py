@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from forgetmap.base.extras import install
 from forgetmap.base.words import percent, some
 from forgetmap.map.cells import ALPHA
 from forgetmap.stats.effects import (
@@ -37,7 +38,7 @@ _FEWEST_LEFT = 3
 _OUTCOMES: tuple[Outcome, ...] = ("lost", "gained")
 _WITHOUT_STATSMODELS = (
     "statsmodels is not installed, so families are clusters and not random effects: "
-    "pip install 'forgetmap[study]'"
+    f"{install('study')}"
 )
 
 

@@ -23,6 +23,7 @@ from urllib.parse import parse_qsl, urlencode
 import orjson
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.extras import need
 from forgetmap.base.words import spreadsheet_safe
 from forgetmap.map.comparison import compare_logs
 from forgetmap.map.flips import COLUMNS
@@ -48,7 +49,7 @@ try:
     )
     from starlette.routing import Route
 except ImportError as error:
-    raise InputError("serving needs two more packages: pip install 'forgetmap[serve]'") from error
+    raise need("forgetmap serve", "serve") from error
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

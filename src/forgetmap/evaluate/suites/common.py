@@ -11,7 +11,7 @@ from functools import wraps
 from importlib import import_module
 from typing import Any
 
-from forgetmap.base.errors import InputError
+from forgetmap.base.extras import need
 from forgetmap.evaluate.questions import Question, Task
 from forgetmap.samples.identity import content_hash
 
@@ -147,11 +147,8 @@ def warn_left_out(task: str, n: int, rows: int) -> None:
 
 
 def needed(module: str, what: str, extra: str = "suites") -> Any:
-    """Import a package that only one suite needs."""
+    """Import a package that only one suite needs. Suites are for models, so `eval` is told too."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise InputError(
-            f"{what}: needs the package {module.partition('.')[0]}; "
-            f"install it with: pip install 'forgetmap[{extra}]'"
-        ) from error
+        raise need(what, *dict.fromkeys((extra, "eval"))) from error

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from forgetmap.base.errors import InputError
-from forgetmap.evaluate.models import extra_missing
+from forgetmap.base.extras import need
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
@@ -96,7 +96,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         if not 0 < rate_factor < 1:
             raise InputError(f"rate_factor={rate_factor}: must lie between 0 and 1")
         if Trainer is None:
-            raise extra_missing("transformers", "train")
+            raise need("the callback", "train")
         self._every, self._limit, self._before = every, limit, before
         self._asking = asking or Asking()
         self._budget = as_policy(budget)

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.extras import need
 from forgetmap.base.files import make_folder, write_text
 from forgetmap.base.model import read_sealed, sealed
 from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
-from forgetmap.evaluate.models import extra_missing
 from forgetmap.evaluate.questions import Suite
 from forgetmap.samples.identity import as_json
 
@@ -400,7 +400,7 @@ def _job(recipe: Recipe, before: Path, materials: Materials, out: Path) -> Job:
         from transformers import AutoTokenizer
         from trl import SFTTrainer  # noqa: F401 - here, so that the error is one line
     except ImportError as error:
-        raise extra_missing(str(error.name), "train") from error
+        raise need("training", "train") from error
     tokenizer = AutoTokenizer.from_pretrained(before)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forgetmap.base.errors import InputError
+from forgetmap.base.extras import need
 from forgetmap.base.files import replacing
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def style(formulas: bool = False) -> Iterator[None]:
     try:
         import matplotlib
     except ImportError as error:
-        raise InputError("figures need matplotlib: pip install 'forgetmap[figures]'") from error
+        raise need("--figures", "figures") from error
     matplotlib.use("agg")  # no window, ever
     with matplotlib.rc_context({**_STYLE, "text.parse_math": formulas}):
         yield

@@ -9,28 +9,40 @@ from typing import Any
 
 import numpy as np
 
-from forgetmap.base.files import make_folder, replacing
+from forgetmap.base.files import replacing
 from forgetmap.base.words import spreadsheet_safe
 from forgetmap.lineage.build import Builder
 from forgetmap.lineage.result import Lineage
 
-CELLS = "cells.csv"
-LIFE_LINES = "life-lines.csv"
-FLIPS = "flips.csv"
 _NAMED = ("number", "category", "task", "item", "item_ref")
 
 
-def write_tables(result: Lineage, builder: Builder, folder: Path) -> None:
-    """Write all tables into a folder; existing ones are replaced, each whole or not at all."""
-    make_folder(folder)
-    builder.name_all()
-    _write(folder / CELLS, _cells(result))
-    _write(folder / LIFE_LINES, _life_lines(builder))
-    _write(folder / FLIPS, _flips(builder))
+Output = str | Path | None
 
 
-def _write(path: Path, rows: Iterable[Iterable[Any]]) -> None:
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+def write_tables(
+    result: Lineage,
+    builder: Builder,
+    *,
+    cells: Output = None,
+    flips: Output = None,
+    lives: Output = None,
+) -> None:
+    """Write the tables that were asked for, each whole or not at all."""
+    if flips or lives:
+        builder.name_all()
+    _write(cells, _cells(result))
+    _write(flips, _flips(builder))
+    _write(lives, _life_lines(builder))
+
+
+def _write(path: Output, rows: Iterable[Iterable[Any]]) -> None:
+    if path is None:
+        return
+    with (
+        replacing(Path(path)) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as file,
+    ):
         writer = csv.writer(file)
         writer.writerows([spreadsheet_safe(value) for value in row] for row in rows)
 

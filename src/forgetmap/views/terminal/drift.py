@@ -142,7 +142,7 @@ def _ways_out(result: Drift) -> Iterator[str]:
     for metric in open_ones[:_TOLD]:
         yield f"can't tell: {clean(metric.name, 50)}; {metric.decides} would"
     if len(open_ones) > _TOLD:
-        yield f"can't tell: {len(open_ones) - _TOLD} more; --html and --json say what would decide"
+        yield f"can't tell: {len(open_ones) - _TOLD} more; --report and --json say what"
 
 
 def _failures(result: Drift) -> Iterator[str]:
