@@ -11,31 +11,39 @@ Example:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from forgetmap.base.display import show_with
 from forgetmap.base.exports import load_on_use
 from forgetmap.base.version import __version__
 
 if TYPE_CHECKING:
-    from forgetmap.api import compare, demo
+    from forgetmap.api import compare, demo, drift, gate, lineage, study
     from forgetmap.base.errors import InputError, WithheldError
+    from forgetmap.capabilities.drift_result import Drift
+    from forgetmap.evaluate.run import evaluate
     from forgetmap.gate.judgement import check_gate
+    from forgetmap.lineage.result import Lineage
     from forgetmap.map.result import Cell, ForgettingMap
     from forgetmap.map.task_maps import TaskMap
+    from forgetmap.mitigate.merge.merging import merge
     from forgetmap.pairing.two_logs import Pairs, pair
     from forgetmap.readers.framework import ReadOptions
     from forgetmap.readers.registry import read
     from forgetmap.samples.identity import content_hash
     from forgetmap.samples.table import Samples
+    from forgetmap.study.result import StudyResult
 
 __all__ = [
     "Cell",
+    "Drift",
     "ForgettingMap",
     "InputError",
+    "Lineage",
     "Pairs",
     "ReadOptions",
     "Samples",
+    "StudyResult",
     "TaskMap",
     "WithheldError",
     "__version__",
@@ -43,31 +51,40 @@ __all__ = [
     "compare",
     "content_hash",
     "demo",
+    "drift",
+    "evaluate",
+    "gate",
+    "lineage",
+    "merge",
     "pair",
     "read",
+    "study",
 ]
 
 __getattr__ = load_on_use(
     __name__,
     {
-        "api": ["compare", "demo"],
+        "api": ["compare", "demo", "drift", "gate", "lineage", "study"],
         "base.errors": ["InputError", "WithheldError"],
+        "capabilities.drift_result": ["Drift"],
+        "evaluate.run": ["evaluate"],
         "gate.judgement": ["check_gate"],
+        "lineage.result": ["Lineage"],
         "map.result": ["Cell", "ForgettingMap"],
         "map.task_maps": ["TaskMap"],
+        "mitigate.merge.merging": ["merge"],
         "pairing.two_logs": ["Pairs", "pair"],
         "readers.framework": ["ReadOptions"],
         "readers.registry": ["read"],
         "samples.identity": ["content_hash"],
         "samples.table": ["Samples"],
+        "study.result": ["StudyResult"],
     },
 )
 
 
-def _show_map(result: Any) -> str:
-    from forgetmap.views.notebook import to_html
-
-    return to_html(result)
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
-show_with("ForgettingMap", _show_map)
+show_with("forgetmap.views.results")

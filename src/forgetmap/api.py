@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from forgetmap.base.display import remember
 from forgetmap.base.errors import InputError
 from forgetmap.map.comparison import CompareOptions, Comparison, compare_logs
 from forgetmap.map.example import example_logs
@@ -13,7 +14,10 @@ from forgetmap.map.flips import check_suffix, write_flips
 from forgetmap.map.saved import save_comparison
 
 if TYPE_CHECKING:
+    from forgetmap.capabilities.drift_result import Drift
     from forgetmap.capabilities.judge import Judge
+    from forgetmap.gate.judgement import Judgement
+    from forgetmap.gate.policy import Policy
     from forgetmap.lineage.pipeline import Pipeline
     from forgetmap.lineage.result import Lineage
     from forgetmap.map.result import ForgettingMap
@@ -83,7 +87,17 @@ def compare(
         write_report(comparison, report)
     if save:
         save_comparison(comparison, save)
+    again = comparison if with_text else None
+    remember(
+        comparison.map,
+        lambda: again or compare_logs(before, after, causes=True, **_without_bar(options)),
+    )
     return comparison.map
+
+
+def _without_bar(options: CompareOptions) -> CompareOptions:
+    """The same options without the progress bar of the first time."""
+    return {**options, "tick": None}
 
 
 def _summarised(comparison: Comparison, by: bool | Judge) -> Comparison:
@@ -127,6 +141,11 @@ def lineage(
         lives: Write the life line of every item to this CSV file.
         report: Write the lineage as one HTML file; reads the text of the logs.
         options: The options of `forgetmap.lineage.trace`.
+
+    Example:
+        >>> from forgetmap.map.example import example_pipeline
+        >>> lineage(example_pipeline())
+        <Lineage: of all checkpoints sft lost most, against before: 10.4 % (2.7 to 11.1)>
     """
     from forgetmap.lineage.build import trace
 
@@ -139,6 +158,7 @@ def lineage(
         from forgetmap.views.html.lineage import write_page
 
         write_page(result, builder, report)
+    remember(result, lambda: trace(pipeline, text=True, **{**options, "tick": None}))
     return result
 
 
@@ -173,3 +193,61 @@ def study(
             if path is not None:
                 write_text(path, render(result))
     return result
+
+
+def drift(
+    before: str | Path | Samples,
+    after: str | Path | Samples,
+    *,
+    report: Output = None,
+    **options: Any,
+) -> Drift:
+    """Compare two models by capability: what they can do, will do, and how they do it.
+
+    Args:
+        before: Scores of the model before, as `forgetmap score` writes them.
+        after: Scores of the model after.
+        report: Write the drift as one HTML file, with the items that changed.
+        options: The options of `forgetmap.capabilities.drift`: `manifest`, `margin`, `draws`,
+            `seed`.
+
+    Example:
+        >>> from forgetmap.samples import Samples, content_hash
+        >>> def scores(right):
+        ...     return Samples.from_rows(
+        ...         {"task": "boolq.core", "metric": "accuracy", "item": content_hash(str(i)),
+        ...          "score": float(i < right)} for i in range(40))
+        >>> drift(scores(30), scores(10), draws=1000)
+        <Drift: 1 primary metrics: 1 worse; largest loss C3 -66.7 % (-82.6 % to -47.1 %), worse>
+    """
+    from forgetmap.capabilities.drift import compare_scores, open_scores
+
+    scores = open_scores(before, after)
+    result = compare_scores(scores, **options)
+    remember(result, lambda: scores)
+    if report is not None:
+        result.report(report)
+    return result
+
+
+def gate(
+    result: ForgettingMap, policy: str | Path | Policy, *, drift: Drift | None = None
+) -> Judgement:
+    """Judge a map by a policy: PASS, WARN, BLOCK or WITHHELD.
+
+    Args:
+        result: What `compare` found.
+        policy: A policy, or the file that holds one.
+        drift: What `drift` found, for limits on capabilities.
+
+    Example:
+        >>> from forgetmap.gate import Policy
+        >>> limits = [{"measure": "forgetting", "max": 0.02}]
+        >>> gate(demo(), Policy.model_validate({"limits": limits})).verdict
+        'BLOCK'
+    """
+    from forgetmap.gate.judgement import judge
+    from forgetmap.gate.policy import Policy
+
+    rules = policy if isinstance(policy, Policy) else Policy.load(policy)
+    return judge(result, rules, drift)

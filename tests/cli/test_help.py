@@ -68,8 +68,9 @@ def test_completion_can_be_shown():
     environment = {"_FORGETMAP_COMPLETE": "complete_bash", "COMP_WORDS": "forgetmap com",
                    "COMP_CWORD": "1"}  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-m", "forgetmap"], env=environment, capture_output=True, text=True
-    )
+        [sys.executable, "-c", "from forgetmap.cli.app import app; app(prog_name='forgetmap')"],
+        env=environment, capture_output=True, text=True,
+    )  # fmt: skip
     assert "compare" in done.stdout.split()
 
 

@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from inspect import Signature, signature
+from types import ModuleType
 from typing import Any
+
+
+def callable_package(package: str, home: str) -> None:
+    """Let a package be called like the function of its name: `forgetmap.lineage(...)`.
+
+    Python puts every package into the one above it, under its own name. So a public function of
+    the same name can only be the package itself.
+    """
+    module, _, name = home.partition(":")
+
+    class Package(ModuleType):
+        def __call__(self, *arguments: Any, **options: Any) -> Any:
+            return getattr(import_module(module), name)(*arguments, **options)
+
+        @property
+        def __signature__(self) -> Signature:  # for help in notebooks and editors
+            return signature(getattr(import_module(module), name))
+
+    sys.modules[package].__class__ = Package
 
 
 def load_on_use(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:

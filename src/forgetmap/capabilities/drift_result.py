@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
+from forgetmap.base.display import Result
 from forgetmap.base.model import Frozen, parse_result, sealed_json
 from forgetmap.base.version import __version__
 from forgetmap.base.words import percent, spreadsheet_safe
@@ -197,7 +198,7 @@ class DriftSettings(Frozen):
     seed: int
 
 
-class Drift(Frozen):
+class Drift(Result):
     """What changed between two models, capability by capability, with how sure that is."""
 
     schema_version: int = DRIFT_SCHEMA_VERSION

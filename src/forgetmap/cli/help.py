@@ -93,11 +93,15 @@ class Group(typer.Typer):
         return super().command(name, **({"cls": Verb} | more))
 
 
+def _name(argument: Any) -> str:
+    return str(argument.metavar or argument.name.upper()).strip("[]")
+
+
 def _arguments(command: Any, ctx: Any) -> list[str]:
     pieces = []
     for param in command.get_params(ctx):
         if param.param_type_name == "argument" and not getattr(param, "hidden", False):
-            name = param.metavar or param.name.upper()
+            name = _name(param)
             pieces.append(name if param.required else f"[{name}]")
     return pieces
 
@@ -106,9 +110,7 @@ def write_options(command: Any, ctx: Any, formatter: Any) -> None:
     """Write arguments and options, these in groups where they are many."""
     params = command.get_params(ctx)
     arguments = [
-        (param.metavar or param.name.upper(), param.help or "")
-        for param in params
-        if param.param_type_name == "argument"
+        (_name(param), param.help or "") for param in params if param.param_type_name == "argument"
     ]
     options = {
         param.name: record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forgetmap.base.exports import load_on_use
+from forgetmap.base.exports import callable_package, load_on_use
 
 if TYPE_CHECKING:
     from forgetmap.evaluate.fetch import fetch_model
@@ -21,3 +21,5 @@ __getattr__ = load_on_use(
         "run": ["compare_models", "evaluate"],
     },
 )
+
+callable_package(__name__, "forgetmap.evaluate.run:evaluate")

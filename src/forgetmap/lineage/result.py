@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from forgetmap.base.display import Result
 from forgetmap.base.files import write_text
 from forgetmap.base.model import Frozen, parse_result, sealed_json
 from forgetmap.base.version import __version__
@@ -215,7 +216,7 @@ class LineageSettings(Frozen):
     majority: str = "an item is known where more than half of its scored runs are right"
 
 
-class Lineage(Frozen):
+class Lineage(Result):
     """Forgetting across a pipeline.
 
     Example:

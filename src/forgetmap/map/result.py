@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from forgetmap.base.display import to_html
+from forgetmap.base.display import Result
 from forgetmap.base.files import write_text
 from forgetmap.base.model import Frozen, parse_result, sealed_json
 from forgetmap.base.version import __version__
@@ -192,7 +192,7 @@ class LostSummary(Frozen):
     groups: list[LostGroup]
 
 
-class ForgettingMap(Frozen):
+class ForgettingMap(Result):
     """What was forgotten and gained between two checkpoints, with how sure that is.
 
     Example:
@@ -254,7 +254,3 @@ class ForgettingMap(Frozen):
             before, after = self.new.accuracy_before, self.new.accuracy_after
             told += f". New skill: {percent(before)} -> {percent(after)}"
         return told
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        return to_html(self)

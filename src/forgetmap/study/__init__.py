@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forgetmap.base.exports import load_on_use
+from forgetmap.base.exports import callable_package, load_on_use
 
 if TYPE_CHECKING:
     from forgetmap.study.build import run_study
@@ -17,3 +17,5 @@ __getattr__ = load_on_use(
     __name__,
     {"build": ["run_study"], "file": ["Study", "StudyPair"], "result": ["StudyResult"]},
 )
+
+callable_package(__name__, "forgetmap.api:study")

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from forgetmap.base.display import Result
 from forgetmap.base.files import write_text
 from forgetmap.base.model import Frozen, parse_result, sealed_json
 from forgetmap.base.version import __version__
@@ -511,7 +512,7 @@ class StudySettings(Frozen):
     alpha: float = 0.05
 
 
-class StudyResult(Frozen):
+class StudyResult(Result):
     """Many pairs of checkpoints, compared.
 
     Example:

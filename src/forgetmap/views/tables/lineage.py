@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -36,6 +37,27 @@ def write_tables(
     _write(lives, _life_lines(builder))
 
 
+def to_csv(result: Lineage) -> str:
+    """Every cell of every comparison, as text."""
+    return _text(_cells(result))
+
+
+def flips_to_csv(builder: Builder) -> str:
+    """Every item that changed at a step, as text."""
+    builder.name_all()
+    return _text(_flips(builder))
+
+
+def _text(rows: Iterable[Iterable[Any]]) -> str:
+    out = io.StringIO()
+    _fill(out, rows)
+    return out.getvalue()
+
+
+def _fill(file: TextIO, rows: Iterable[Iterable[Any]]) -> None:
+    csv.writer(file).writerows([spreadsheet_safe(value) for value in row] for row in rows)
+
+
 def _write(path: Output, rows: Iterable[Iterable[Any]]) -> None:
     if path is None:
         return
@@ -43,8 +65,7 @@ def _write(path: Output, rows: Iterable[Iterable[Any]]) -> None:
         replacing(Path(path)) as temporary,
         temporary.open("w", encoding="utf-8", newline="") as file,
     ):
-        writer = csv.writer(file)
-        writer.writerows([spreadsheet_safe(value) for value in row] for row in rows)
+        _fill(file, rows)
 
 
 def _cells(result: Lineage) -> Iterator[Iterable[Any]]:
