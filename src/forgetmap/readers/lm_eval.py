@@ -258,7 +258,11 @@ def _batch(run: Run, file: Path, first: int, part: _Part, how: ReadOptions) -> p
 
 
 def _column(name: str, values: Sequence[Any]) -> pa.Array:
-    return pa.array(values, SCHEMA.field(name).type)
+    kind = SCHEMA.field(name).type
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:  # half a character, as damage and some tokenizers leave it
+        return pa.array([None if text is None else storable(text) for text in values], kind)
 
 
 def _unnamed_filter(nth: int) -> str:
