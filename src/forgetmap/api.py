@@ -137,7 +137,12 @@ def lineage(
 
 
 def study(
-    study: str | Path | Study, *, csv: Output = None, latex: Output = None, **options: Any
+    study: str | Path | Study,
+    *,
+    csv: Output = None,
+    latex: Output = None,
+    figures: Output = None,
+    **options: Any,
 ) -> StudyResult:
     """Compare many pairs of checkpoints, and say what they tell together.
 
@@ -145,6 +150,7 @@ def study(
         study: A study file, a `Study`, or `published` for the study of Harmon et al. as data.
         csv: Write every cell of every pair to this file.
         latex: Write the leaderboard to this file.
+        figures: Write figures for a paper into this folder.
         options: The options of `forgetmap.study.run_study`.
 
     Example:
@@ -166,4 +172,8 @@ def study(
         for path, render in ((csv, to_csv), (latex, to_latex)):
             if path is not None:
                 write_text(path, render(result))
+    if figures is not None:
+        from forgetmap.views.figures.study import write_study_figures
+
+        write_study_figures(result, figures)
     return result

@@ -209,7 +209,7 @@ def covers(draws: int, families: int, sizes: int, spread: float, clustered: bool
         level = rng.normal(0.1, spread, families)[family]
         # Small models vary more than large ones.
         y = level - 0.01 * x + rng.normal(0, 0.02 / (1 + 0.3 * x))
-        fit = fit_slope(x, y, *((family,) if clustered else (np.arange(len(x)), family)))
+        fit = fit_slope(x, y, *((family,) if clustered else (np.arange(len(x)), [family])))
         assert fit is not None
         hits += fit.slope.low <= -0.01 <= fit.slope.high
     return hits / draws

@@ -30,6 +30,17 @@ def some(names: Iterable[object], most: int = 6) -> str:
     return shown + (f" and {len(listed) - most} more" if len(listed) > most else "")
 
 
+def squeeze(text: str, most: int) -> str:
+    """Text cut in its middle, because names of runs often differ at their ends alone.
+
+    Example:
+        >>> squeeze("smollm2-airports-anchor-1", 14)
+        'smollm2…chor-1'
+    """
+    end = (most - 1) // 2
+    return text if len(text) <= most else f"{text[: most - 1 - end]}…{text[len(text) - end :]}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """What was probably meant, to put behind a message.
 

@@ -251,6 +251,8 @@ class Slope(Frozen):
     within: str | None
     """None over all pairs; `family` within families together; `kind` within pairs that are alike in
     all texts, such as family, stage and method; else the one family."""
+    held: list[str] = Field(default_factory=list)
+    """Other attributes whose levels were taken out."""
     units: int
     per_doubling: Estimate
     p_value: float
@@ -265,7 +267,7 @@ class Claim(Frozen):
     estimate: Estimate
     p_value: float
     p_adjusted: float
-    """Holm over all claims, effects, doses and findings of the study."""
+    """Holm over all claims, effects, doses and findings, as `correction` has it."""
     claimed: bool
     unit: str
 
@@ -378,7 +380,7 @@ class Effect(Frozen):
     estimate: Estimate
     p_value: float
     p_adjusted: float
-    """Holm over all claims, effects, doses and findings of the study."""
+    """Holm over all claims, effects, doses and findings, as `correction` has it."""
     claimed: bool
 
 
@@ -432,7 +434,7 @@ class Dose(Frozen):
     per_doubling: Estimate
     p_value: float
     p_adjusted: float
-    """Holm over all claims, effects, doses and findings of the study."""
+    """Holm over all claims, effects, doses and findings, as `correction` has it."""
     claimed: bool
     unit: str
 
@@ -464,7 +466,7 @@ class Finding(Frozen):
     estimate: Estimate | None
     p_value: float | None
     p_adjusted: float | None
-    """Holm over all claims, effects, doses and findings of the study."""
+    """Holm over all claims, effects, doses and findings, as `correction` has it."""
     unit: str | None
     why: str
     """What was compared, or why nothing could be."""

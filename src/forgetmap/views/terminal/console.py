@@ -9,7 +9,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from forgetmap.base.words import WIDTH, clean
+from forgetmap.base.words import WIDTH, clean, squeeze
 from forgetmap.views.words import verdict_mark
 
 Row = tuple[str | Text, ...]
@@ -90,6 +90,7 @@ def make_table(
     left: Collection[str] = (),
     width: int | None = None,
     gap: int = 2,
+    middle: bool = False,
 ) -> Table:
     """A table without lines. Text in cells is shown as it is.
 
@@ -100,6 +101,7 @@ def make_table(
         width: Of the terminal: only the first column gives way where it is narrow. Without it
             long text goes on in the next line.
         gap: Between two columns.
+        middle: Cut the first column in its middle, where it gives way.
     """
     rows = list(rows)
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
@@ -112,8 +114,10 @@ def make_table(
             table.add_column(name, justify=side, overflow="fold")
         else:
             table.add_column(name, justify=side, no_wrap=True, overflow="ellipsis", width=wide)
-    for row in rows:
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    for first, *others in rows:
+        if middle and widths[0] is not None and isinstance(first, str):
+            first = squeeze(first, widths[0])
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in (first, *others)))
     return table
 
 
