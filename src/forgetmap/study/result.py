@@ -190,6 +190,8 @@ class StudiedPair(Frozen):
     """Categories that such a task is in."""
     drift: PairDrift | None = None
     """By capability, where the study names scores."""
+    outcomes: Path | None = Field(default=None, exclude=True)
+    """Where what became of its items is stored on this machine; not in the JSON."""
 
 
 class FailedPair(Frozen):
