@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from forgetmap.base.words import clean, some
+from forgetmap.base.words import clean
 from forgetmap.stats.slopes import Fit
 from forgetmap.study.doses import dose_slope, kind_of, vary_within
 from forgetmap.study.file import Attribute
@@ -42,7 +42,8 @@ def slope_words(slope: Slope) -> str:
     where = {None: "", FAMILY: " within families", KIND: " within pairs of one kind"}.get(
         slope.within, f" within {slope.within}"
     )
-    held = f", {some([clean(name, 40) for name in slope.held], 3)} held equal" if slope.held else ""
+    names = [clean(name, 40) for name in slope.held]
+    held = f", with {' and '.join(names[:3])} held equal" if names else ""
     falls = "falls" if slope.per_doubling.value < 0 else "rises"
     amount = f"{100 * abs(slope.per_doubling.value):.2f} points"
     return f"lost {falls} by {amount} each time {slope.attribute} doubles{where}{held}"
