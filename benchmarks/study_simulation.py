@@ -3,7 +3,7 @@
 Every cell has its own simulation error: two standard errors of the simulation. Writes
 docs/explanation/study-simulation.md.
 
-    python benchmarks/study_simulation.py [--runs 1000] [--seed N] [--out FILE]
+    python benchmarks/study_simulation.py [--runs 1000] [--seed N] [--jobs N] [--out FILE]
 """
 
 from __future__ import annotations
@@ -11,17 +11,30 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from forgetmap.map.cells import ALPHA
 from forgetmap.stats.estimate import Estimate
+from forgetmap.stats.tests import holm
 from forgetmap.study.answers import answer, leaderboard
 from forgetmap.study.findings import REGIMES
 from forgetmap.study.items import ItemTable
-from forgetmap.study.result import Answers, Number, Share, StudiedPair, StudyCell
+from forgetmap.study.result import (
+    Answers,
+    Claim,
+    Dose,
+    Effect,
+    Number,
+    Share,
+    StudiedPair,
+    StudyCell,
+)
+from forgetmap.study.units import TRAININGS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "explanation" / "study-simulation.md"
@@ -193,7 +206,7 @@ def coverage(truth: Truth, runs: int, seed: int = SEED) -> Covered:
 
 def _effect(truth: Truth, value: float | str) -> float:
     """Against the first method, which is the reference."""
-    return truth.method if value == METHODS[truth.methods - 1] else 0.0
+    return truth.method if value == _last(truth) else 0.0
 
 
 def _holds(estimate: Estimate, truth: float) -> bool:
@@ -234,7 +247,7 @@ def _claimed(found: Answers) -> tuple[bool, bool, bool, bool]:
     statements = [
         claim
         for claim in found.claims
-        if not claim.text.startswith("family") and not claim.unit.startswith("trainings")
+        if not claim.text.startswith("family") and _is_general(claim)
     ]
     models = found.factors.models if found.factors else []
     effects = [e for model in models for e in model.effects if e.attribute != "family"]
@@ -249,6 +262,11 @@ def _claimed(found: Answers) -> tuple[bool, bool, bool, bool]:
     )
 
 
+def _is_general(claim: Claim) -> bool:
+    """Whether it is about more than two single kinds of training."""
+    return claim.unit != TRAININGS
+
+
 DIFFERENCES = (
     *("domain-gain", "instruct-gain", "base-gain", "base-less", "low-data-loss", "low-data-gain"),
     *("high-data-mixed", "size-loss", "size-gain"),
@@ -256,7 +274,80 @@ DIFFERENCES = (
 """Findings that are false where nothing matters; the others are about limits and margins."""
 
 
-# --- 3. ranks ------------------------------------------------------------------------------------
+# --- 3. power ------------------------------------------------------------------------------------
+
+POWER = {
+    f"{name}, {words}": truth._replace(**effect)
+    for name, truth in {
+        "4 families, 4 sizes, 2 methods, 2 seeds": Truth(),
+        "3 families, 3 sizes, 3 methods, 3 seeds": Truth(families=3, sizes=3, methods=3, seeds=3),
+    }.items()
+    for words, effect in {
+        "size: 0.25 points a doubling": {"slope": -0.0025},
+        "size: 0.5 points a doubling": {"slope": -0.005},
+        "size: 1 point a doubling": {"slope": -0.01},
+        "method: 1 point": {"method": 0.01},
+        "method: 2 points": {"method": 0.02},
+        "method: 4 points": {"method": 0.04},
+    }.items()
+}
+"""Studies in which one thing matters, and how much."""
+
+
+class Power(NamedTuple):
+    """In how many studies a true effect is claimed, by what is corrected together."""
+
+    claimed: Cell
+    """As forgetmap does it: everything together, every part with the same say."""
+    plain: Cell
+    """Everything together, every single test with the same say."""
+    apart: Cell
+    """Statements, effects and doses each by themselves."""
+    alone: Cell
+    """Nothing: the p-value as it is."""
+
+
+def power(truth: Truth, runs: int, seed: int = SEED) -> Power:
+    """How often a statement, an effect or a dose tells the one thing that matters."""
+    rows = [_told(found, truth) for found in answered(truth, runs, seed)]
+    return Power(*(share(list(column)) for column in zip(*rows, strict=True)))
+
+
+def _told(found: Answers, truth: Truth) -> list[bool]:
+    models = found.factors.models if found.factors else []
+    parts: list[Sequence[Claim | Effect | Dose]] = [
+        found.claims,
+        [effect for model in models for effect in model.effects],
+        found.doses,
+    ]
+    everything = [row for part in parts for row in part]
+    plain = holm([row.p_value for row in everything])
+    apart = np.concatenate([holm([row.p_value for row in part]) for part in parts])
+    hits = [
+        (row.claimed, one < ALPHA, own < ALPHA, row.p_value < ALPHA)
+        for row, one, own in zip(everything, plain, apart, strict=True)
+        if _tells(row, truth)
+    ]
+    return [any(column) for column in zip(*hits, strict=True)]
+
+
+def _tells(row: Claim | Effect | Dose, truth: Truth) -> bool:
+    """Whether a row is about what matters in the study; two single trainings are not."""
+    if isinstance(row, Claim):
+        if truth.slope:
+            return " size doubles" in row.text
+        return row.text.startswith("method") and _last(truth) in row.text and _is_general(row)
+    if truth.slope:
+        return row.attribute == "size"
+    return isinstance(row, Effect) and row.value == _last(truth)
+
+
+def _last(truth: Truth) -> str:
+    """The one method that may lose more than the others."""
+    return METHODS[truth.methods - 1]
+
+
+# --- 4. ranks ------------------------------------------------------------------------------------
 
 RANKS: dict[str, tuple[int, Callable[[int], NDArray[np.float64]]]] = {
     "10 pairs that lost alike, 100 items": (100, lambda n: np.full(n, 0.05)),
@@ -338,26 +429,51 @@ COLUMNS = (
 )
 
 
-def outside(rows: Sequence[tuple[str, *tuple[Cell, ...]]]) -> str:
+Row = tuple[str, *tuple[Cell | str, ...]]
+POWER_COLUMNS = ("claimed", "plain Holm", "parts apart", "uncorrected")
+
+
+def outside(rows: Sequence[Row]) -> str:
     """The cells that are not within the aim, given the error of the simulation."""
     told = [
         f"{name}, {column} ({cell})"
         for name, *cells in rows
         for column, cell in zip(COLUMNS, cells, strict=True)
-        if cell.n and (cell.value - cell.error > AIM[1] or cell.value + cell.error < AIM[0])
+        if isinstance(cell, Cell)
+        and cell.n
+        and (cell.value - cell.error > AIM[1] or cell.value + cell.error < AIM[0])
     ]
     return f"Outside the aim: {'; '.join(told) or 'none'}."
 
 
-def page(runs: int, seed: int) -> str:
+def row(part: str, name: str, runs: int, seed: int) -> Row:
+    """One row of a table of the page."""
+    if part == "ranks":
+        items, truth = RANKS[name]
+        found = ranks(items, truth(10), runs, seed)
+        return name, found.right, f"{found.width:.1f}"
+    truths, measure = MEASURED[part]
+    return name, *measure(truths[name], runs, seed)
+
+
+MEASURED: dict[str, tuple[dict[str, Truth], Callable[[Truth, int, int], tuple[Cell, ...]]]] = {
+    "intervals": (SLOPES, coverage),
+    "false claims": (NOTHING, false_claims),
+    "power": (POWER, power),
+}
+"""What is simulated, and what is looked at in it."""
+
+
+def page(runs: int, seed: int, jobs: int) -> str:
     """The whole page."""
-    covered = [(name, *coverage(truth, runs, seed)) for name, truth in SLOPES.items()]
-    false = [(name, *false_claims(truth, runs, seed)) for name, truth in NOTHING.items()]
-    ranked = [
-        (name, found.right, f"{found.width:.1f}")
-        for name, (items, truth) in RANKS.items()
-        for found in [ranks(items, truth(10), runs, seed)]
-    ]
+    asked = [(part, name) for part, (truths, _) in MEASURED.items() for name in truths]
+    asked += [("ranks", name) for name in RANKS]
+    with ProcessPoolExecutor(jobs) as pool:
+        waiting = [pool.submit(row, *one, runs, seed) for one in asked]
+        found = [(part, each.result()) for (part, _), each in zip(asked, waiting, strict=True)]
+    covered, false, powers, ranked = (
+        [cells for part, cells in found if part == wanted] for wanted in (*MEASURED, "ranks")
+    )
     return f"""# Is a study honest?
 
 Written by `python benchmarks/study_simulation.py --runs {runs}`. Studies with known truth are drawn
@@ -374,8 +490,10 @@ model of all attributes.
 
 {table(("study", *COLUMNS), covered)}
 
-{outside(covered)} A slope within families counts what the methods do as
-noise, so its interval is wide where methods differ; the one within pairs of one kind does not.
+{outside(covered)}
+
+A slope within families takes out what the methods do, with a level for each of them. The one within
+pairs of one kind has a level for each family and method.
 
 ## False claims
 
@@ -384,6 +502,18 @@ In how many of them is something claimed about size, method or stage? All that a
 family of tests (Holm), so 5 is the most that is allowed in the last column.
 
 {table(("study", "statements", "effects", "doses", "findings", "anything"), false)}
+
+## Power
+
+One thing matters in each of these studies: the loss falls by so much each time the size doubles, or
+the last method loses so much more than the others. In how many studies is it claimed, by any
+statement, effect or dose? `claimed` is what forgetmap does: all that a study claims is one family,
+in which each part (statements on all pairs, on two trainings, effects, doses, findings) has
+the same weight. The other columns show what that costs, or saves. `plain Holm` gives each single
+test the same weight. `parts apart` corrects each part by itself, and `uncorrected` not at all; both
+claim more that is false.
+
+{table(("study, and what matters", *POWER_COLUMNS), powers)}
 
 ## Ranks
 
@@ -400,8 +530,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--out", type=Path, default=PAGE)
+    parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
-    asked.out.write_text(page(asked.runs, asked.seed), encoding="utf-8")
+    asked.out.write_text(page(asked.runs, asked.seed, asked.jobs), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -163,7 +163,12 @@ def lineage(
 
 
 def study(
-    study: str | Path | Study, *, csv: Output = None, latex: Output = None, **options: Any
+    study: str | Path | Study,
+    *,
+    csv: Output = None,
+    latex: Output = None,
+    figures: Output = None,
+    **options: Any,
 ) -> StudyResult:
     """Compare many pairs of checkpoints, and say what they tell together.
 
@@ -171,6 +176,7 @@ def study(
         study: A study file, a `Study`, or `published` for the study of Harmon et al. as data.
         csv: Write every cell of every pair to this file.
         latex: Write the leaderboard to this file.
+        figures: Write figures for a paper into this folder.
         options: The options of `forgetmap.study.run_study`.
 
     Example:
@@ -192,6 +198,10 @@ def study(
         for path, render in ((csv, to_csv), (latex, to_latex)):
             if path is not None:
                 write_text(path, render(result))
+    if figures is not None:
+        from forgetmap.views.figures.study import write_study_figures
+
+        write_study_figures(result, figures)
     return result
 
 

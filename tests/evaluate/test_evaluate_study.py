@@ -72,6 +72,15 @@ def test_a_run_that_was_stopped_goes_on(serve, work: Workplace):  # noqa: F811
     assert len(tuned.asked) == 70
 
 
+def test_a_run_that_was_stopped_at_its_very_start_goes_on(serve, work: Workplace):  # noqa: F811
+    base, tuned = serve(), serve()
+    write_study(work, base.name, tuned.name)
+    (work / "runs/sft-0").mkdir(parents=True)
+    (work / "runs/sft-0/.lock").touch()
+    done = work.worked("eval", "--study", "study.yaml", "--max-tokens", "8")
+    assert done.stdout.count("30 answers") == 3
+
+
 def test_a_model_that_fails_does_not_stop_the_others(serve, work: Workplace):  # noqa: F811
     tuned = serve()
     write_study(work, "http://127.0.0.1:9/v1#gone", tuned.name)

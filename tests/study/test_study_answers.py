@@ -12,6 +12,7 @@ from forgetmap.stats.tests import holm
 from forgetmap.study import answers
 from forgetmap.study.build import run_study
 from forgetmap.study.items import ItemTable, differences
+from forgetmap.study.slopes import find_slopes, slope_words
 from forgetmap.study.units import Unit
 from study_logs import lose, write_log, write_made_study
 
@@ -209,7 +210,7 @@ def covers(draws: int, families: int, sizes: int, spread: float, clustered: bool
         level = rng.normal(0.1, spread, families)[family]
         # Small models vary more than large ones.
         y = level - 0.01 * x + rng.normal(0, 0.02 / (1 + 0.3 * x))
-        fit = fit_slope(x, y, *((family,) if clustered else (np.arange(len(x)), family)))
+        fit = fit_slope(x, y, *((family,) if clustered else (np.arange(len(x)), [family])))
         assert fit is not None
         hits += fit.slope.low <= -0.01 <= fit.slope.high
     return hits / draws
@@ -266,3 +267,40 @@ def test_pairs_that_lost_alike_are_not_told_apart(items: int, share: float) -> N
         upper = np.triu_indices(10, 1)
         false += bool((holm(found.p_value[upper]) < 0.05).any())
     assert false / 1000 <= 0.065
+
+
+def sized(methods: str, sizes: int) -> list[Unit]:
+    """Units of two families; the last method loses 30 points more, a doubling 1 point less."""
+    return [
+        Unit(
+            {"family": family, "size": 2.0**step, "method": method},
+            [],
+            0.5 - 0.01 * step + 0.3 * (method == methods[-1]) + 0.001 * ((step + place) % 2),
+            0.0,
+            [],
+        )
+        for place, family in enumerate(("x", "y"))
+        for step in range(sizes)
+        for method in methods
+    ]
+
+
+def test_a_slope_within_families_holds_the_method_equal_and_says_so() -> None:
+    slopes = {slope.within: slope for slope in find_slopes(sized("abc", 4))}
+    assert slopes["family"].held == slopes["x"].held == ["method"]
+    assert slopes["family"].per_doubling.high < -0.009
+    assert slope_words(slopes["family"]) == (
+        "lost falls by 1.00 points each time size doubles within families, with method held equal"
+    )
+    assert slopes[None].held == slopes["kind"].held == []
+
+
+def test_an_attribute_is_not_held_equal_where_pairs_are_too_few() -> None:
+    """Every unit has a method of its own: to hold it equal would leave nothing to see."""
+    units = [
+        unit._replace(attributes={**unit.attributes, "method": f"m{number}"})
+        for number, unit in enumerate(sized("a", 4))
+    ]
+    slopes = {slope.within: slope for slope in find_slopes(units)}
+    assert slopes["family"].held == []
+    assert "held equal" not in slope_words(slopes["family"])

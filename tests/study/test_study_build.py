@@ -30,7 +30,9 @@ def test_every_pair_is_what_compare_says(tmp_path: Path) -> None:
         assert pair.tasks["task0"].n == alone.tasks["task0"].n == 200
         assert pair.coverage == alone.coverage
     again = StudyResult.from_json(result.to_json())
-    assert again == result
+    assert again.to_json() == result.to_json()
+    here = [pair.model_copy(update={"outcomes": None}) for pair in result.pairs]
+    assert again == result.model_copy(update={"pairs": here})  # all but where items are stored
 
 
 def test_a_changed_result_is_refused(tmp_path: Path) -> None:

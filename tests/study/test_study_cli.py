@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from forgetmap.cli.app import app
 from forgetmap.study.result import StudyResult
+from forgetmap.views.terminal.study import print_study
 from study_logs import lose, write_log, write_made_study
+from study_results import made_result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,3 +145,22 @@ def test_hostile_names_stay_names(tmp_path: Path) -> None:
     for row in csv.reader(io.StringIO(table.read_text(encoding="utf-8"))):
         assert not any(cell.startswith(("=", "\x1b")) for cell in row)
     assert r"\input" not in tex.read_text(encoding="utf-8")
+
+
+def test_names_that_differ_at_their_ends_are_told_apart_in_80_columns() -> None:
+    names = [f"a-family-with-a-long-name-trained-in-a-long-way-{number}" for number in range(6)]
+    made = made_result(6, 2)
+    pairs = [
+        pair.model_copy(update={"name": name}) for pair, name in zip(made.pairs, names, strict=True)
+    ]
+    board = [
+        row.model_copy(update={"name": name})
+        for row, name in zip(made.answers.leaderboard, names, strict=True)
+    ]
+    answers = made.answers.model_copy(update={"leaderboard": board})
+    out = Console(width=80, file=io.StringIO())
+    print_study(made.model_copy(update={"pairs": pairs, "answers": answers}), out)
+    table, _, _ = out.file.getvalue().partition("rank: 1 lost least")  # type: ignore[attr-defined]
+    told = {line.split()[0] for line in table.splitlines() if line.startswith("a-fam")}
+    assert len(told) == 6
+    assert all("…" in name for name in told)

@@ -41,6 +41,29 @@ def test_intervals_hold_the_truth(simulation, runs):
         reaches(cell, 0.93, 0.97)
 
 
+@pytest.mark.parametrize("runs", sizes(60, 1000))
+def test_a_slope_within_families_takes_out_what_methods_do(simulation, runs):
+    """Methods that lose much apart: as noise they would make every interval hold the truth."""
+    truth = simulation.SLOPES["6 families, 4 sizes, one seed, three methods"]
+    widths = []
+    for found in simulation.answered(truth._replace(method=0.3), runs, 1):
+        slopes = {slope.within: slope for slope in found.slopes}
+        assert slopes["family"].held == ["method"]
+        assert slopes["kind"].held == []
+        widths.append([slopes[name].per_doubling for name in ("family", "kind")])
+    for one, other in widths:
+        assert one.high - one.low < 1.5 * (other.high - other.low)
+    reaches(simulation.share([one.low <= truth.slope <= one.high for one, _ in widths]), 0.93, 0.97)
+
+
+@pytest.mark.parametrize("runs", sizes(30, 400))
+def test_a_large_effect_is_claimed(simulation, runs):
+    name = "4 families, 4 sizes, 2 methods, 2 seeds, method: 4 points"
+    found = simulation.power(simulation.POWER[name], runs)
+    assert found.claimed.value > 0.95
+    assert found.claimed.value <= found.alone.value
+
+
 @pytest.mark.parametrize("runs", sizes(30, 1000))
 @pytest.mark.parametrize(
     "name",
@@ -67,7 +90,8 @@ def test_the_page_has_every_row_and_holds(simulation):
         for line in text.splitlines()
         if line.startswith("| ") and (cells := [cell.strip() for cell in line.split("|")[1:-1]])
     }
-    assert {*simulation.SLOPES, *simulation.NOTHING, *simulation.RANKS} <= set(rows)
+    tables = (simulation.SLOPES, simulation.NOTHING, simulation.POWER, simulation.RANKS)
+    assert {name for table in tables for name in table} <= set(rows)
     runs = int(re.search(r"--runs (\d+)", text)[1])
     assert runs >= 200
 
@@ -87,6 +111,10 @@ def test_the_page_has_every_row_and_holds(simulation):
             assert value + error >= 93, (name, column)
             told = f"{name}, {column} ({cell})" in text
             assert told == (value - error > 97), (name, column)
+    assert "Outside the aim: none." in text
+    for name in simulation.POWER:
+        claimed, *_, uncorrected = (numbers(cell)[0] for cell in rows[name])
+        assert claimed <= uncorrected, name
 
 
 def test_the_measurement_of_studies_runs(tmp_path):

@@ -50,6 +50,12 @@ VERBS: dict[str, Verb] = {
         "lineage pipeline.yaml --json lineage.json --csv cells.csv --lives lives.csv "
         "--report lineage.html"
     ),
+    "study --site": Verb("study after.study.yaml --cache seen --site site"),
+    "study, all files": Verb(
+        "study after.study.yaml --json study.json --csv study.csv --latex study.tex "
+        "--figures drawn-study"
+    ),
+    "eval --study": Verb("eval --study after.models.yaml"),
     "plan": Verb("plan after.jsonl --json plan.json"),
     "eval": Verb(f"eval {SERVER} --suite after.questions.jsonl --out run"),
     "eval, two models": Verb(
@@ -124,6 +130,8 @@ def prepare(server: str) -> None:
     for number, name in enumerate(("before", "between", "after", "other")):
         _write_logs(name, random.Random(number), 0.7 - 0.1 * number)
     _write_models()
+    for name in ("after", "other"):
+        _write_studies(name, server)
     Path("loose.yaml").write_text("version: 1\nlimits:\n  - {where: total, max: 1.0}\n")
     lines = "checkpoints:\n  before: {log: before.jsonl}\n"
     lines += "  between: {log: between.jsonl, parents: before}\n"
@@ -189,6 +197,18 @@ def _write_logs(name: str, rng: random.Random, right: float) -> None:
         ),
     )
     _write_table(Path(f"{name}.table.csv"), name, right)
+
+
+def _write_studies(name: str, server: str) -> None:
+    """A study of two pairs, and one whose logs are not there yet."""
+    Path(f"{name}.study.yaml").write_text(
+        f"pairs:\n  - {{before: before.jsonl, after: {name}.jsonl, method: sft}}\n"
+        "  - {before: before.jsonl, after: between.jsonl, method: rl}\n"
+    )
+    Path(f"{name}.models.yaml").write_text(
+        f"pairs:\n  - {{before: logs/base, after: logs/{name}, suite: {name}.questions.jsonl, "
+        f'eval_before: "{server}", eval_after: "{server}2"}}\n'
+    )
 
 
 def _write_table(path: Path, name: str, value: float) -> None:

@@ -243,6 +243,7 @@ def test_all_that_is_chosen_is_in_the_address(browser: Browser, site: Path) -> N
         assert part in link
     other = visit(browser, link)
     assert other.text("#filter-count") == "3 of 12 pairs"
+    assert "ranks, factors and stages stay those of all 12 pairs" in other.text("#filter-claims")
     assert other.page.locator("#map-by input[value=task]").is_checked()
     assert other.count("#compare-pairs button") == 1
     assert other.count("#map-chart .names text") == 3
@@ -321,7 +322,9 @@ def test_an_item_opens_its_life_over_all_pairs(browser: Browser, logged: Path) -
     found.assert_quiet(logged.as_uri())
 
 
-def test_a_site_without_pages_of_pairs(tmp_path: Path) -> None:
+def test_a_site_without_pages_of_pairs_has_the_lives_of_items(
+    browser: Browser, tmp_path: Path
+) -> None:
     study = write_made_study(tmp_path, SHARES)
     arguments = ["study", str(study), "--site", str(tmp_path / "site"), "--no-pages"]
     done = CliRunner().invoke(app, arguments)
@@ -332,6 +335,14 @@ def test_a_site_without_pages_of_pairs(tmp_path: Path) -> None:
     ]
     stored = StudyResult.from_json((tmp_path / "site" / "study.json").read_bytes())
     assert len(stored.pairs) == 4
+    found = visit(browser, address(tmp_path / "site", "#items"))
+    row = found.page.locator("#items-table tbody tr").first
+    lost, knew = map(int, re.search(r"−(\d+) of (\d+)", row.inner_text()).groups())
+    row.locator("button").click()
+    found.page.wait_for_selector("#life[open]")
+    assert found.text("#life").count("✓ → ✗ lost") == lost
+    assert found.text("#life").count("✓ → ✓ kept") == knew - lost
+    found.assert_quiet((tmp_path / "site").as_uri())
 
 
 def test_pages_of_an_earlier_run_do_not_stay(tmp_path: Path) -> None:

@@ -82,6 +82,12 @@ def run(
         Path | None,
         typer.Option(readable=False, metavar="FILE", help="Write the leaderboard as LaTeX."),
     ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False, metavar="FOLDER", help="Write figures for a paper: SVG, PNG, LaTeX."
+        ),
+    ] = None,
     site: Annotated[
         Path | None,
         typer.Option(
@@ -118,7 +124,7 @@ def run(
 
       forgetmap study pairs.csv --sort size --json study.json --csv cells.csv
 
-      forgetmap study study.yaml --site site
+      forgetmap study study.yaml --site site --figures figures
 
       forgetmap study published
     """
@@ -146,6 +152,10 @@ def run(
             from forgetmap.views.html.study import check_site
 
             check_site(site)  # before the long part
+        if figures:
+            from forgetmap.views.figures.style import check_figures
+
+            check_figures(figures)
         check_outputs([json, csv, latex], [file, *sorted(_inputs(plan))])
         with answer_bar(quiet, "pairs") as tick:
             result = known or run_study(
@@ -163,15 +173,7 @@ def run(
                 cache=cache,
                 tick=tick,
             )
-        write_json(json, result.to_json())
-        if csv or latex:
-            from forgetmap.base.files import write_text
-            from forgetmap.views.tables.study import to_csv, to_latex
-
-            if csv:
-                write_text(csv, to_csv(result))
-            if latex:
-                write_text(latex, to_latex(result))
+        _write(result, json, csv, latex, figures)
         if site:
             from forgetmap.views.html.study import write_site
 
@@ -186,6 +188,28 @@ def run(
         from forgetmap.views.terminal.study import print_study
 
         print_study(result, open_console(), sort)
+
+
+def _write(
+    result: StudyResult,
+    json: Path | None,
+    csv: Path | None,
+    latex: Path | None,
+    figures: Path | None,
+) -> None:
+    """Write a study in the forms that were asked for."""
+    from forgetmap.base.files import write_text
+    from forgetmap.views.tables.study import to_csv, to_latex
+
+    write_json(json, result.to_json())
+    if csv:
+        write_text(csv, to_csv(result))
+    if latex:
+        write_text(latex, to_latex(result))
+    if figures:
+        from forgetmap.views.figures.study import write_study_figures
+
+        write_study_figures(result, figures)
 
 
 def _inputs(plan: Study | StudyResult) -> set[Path]:

@@ -8,6 +8,7 @@ clusters; these are not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ class Fit(NamedTuple):
 
 
 def fit_slope(
-    x: ArrayLike, y: ArrayLike, cluster: ArrayLike, group: ArrayLike | None = None
+    x: ArrayLike, y: ArrayLike, cluster: ArrayLike, levels: Sequence[ArrayLike] = ()
 ) -> Fit | None:
     """The slope of y on x; None where nothing can be said.
 
@@ -36,7 +37,8 @@ def fit_slope(
         x: What the slope is on.
         y: What it is of.
         cluster: Units with the same number may vary together.
-        group: Every group gets a level of its own, so that the slope is the one within groups.
+        levels: Groupings of the units. Every group gets a level of its own, so that the slope is
+            the one within groups; the levels of several groupings add up.
 
     Example:
         >>> fit = fit_slope([0, 1, 2, 3, 4], [1.0, 2.1, 2.9, 4.2, 5.0], range(5))
@@ -44,9 +46,14 @@ def fit_slope(
         (1.01, True)
     """
     across, up = np.asarray(x, float), np.asarray(y, float)
-    _, member = np.unique(np.zeros(len(up)) if group is None else group, return_inverse=True)
-    levels = np.eye(int(member.max(initial=-1)) + 1)[member]
-    return fit_last(np.column_stack([levels, across]), up, np.asarray(cluster))
+    columns = [np.ones((len(up), 1)), *(_dummies(groups) for groups in levels)]
+    return fit_last(np.column_stack([*columns, across]), up, np.asarray(cluster))
+
+
+def _dummies(groups: ArrayLike) -> Floats:
+    """A column for every group but the first."""
+    _, member = np.unique(groups, return_inverse=True)
+    return np.eye(int(member.max(initial=-1)) + 1)[member][:, 1:]
 
 
 def fit_last(design: Floats, up: Floats, cluster: NDArray[np.generic]) -> Fit | None:

@@ -84,16 +84,24 @@ def cluster_sign_flip(sums: ArrayLike, draws: int, rng: np.random.Generator) -> 
     return (1 + extreme) / (1 + draws)
 
 
-def holm(p_values: ArrayLike) -> Floats:
+def holm(p_values: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     """Adjust p-values by Holm: keeps the chance of any false alarm.
+
+    Args:
+        p_values: One for every test.
+        weights: How much of the error each test may spend; by default all the same.
 
     Example:
         >>> [round(float(p), 3) for p in holm([0.01, 0.04, 0.03])]
         [0.03, 0.06, 0.06]
+        >>> [round(float(p), 3) for p in holm([0.01, 0.04, 0.03], [2, 1, 1])]
+        [0.02, 0.06, 0.06]
     """
     p = np.asarray(p_values, float)
-    order = np.argsort(p, kind="stable")
-    scaled = p[order] * np.arange(len(p), 0, -1)
+    weight = np.ones_like(p) if weights is None else np.asarray(weights, float)
+    order = np.argsort(p / weight, kind="stable")
+    left = np.cumsum(weight[order][::-1])[::-1]
+    scaled = p[order] * left / weight[order]
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1) if len(p) else scaled
     return adjusted

@@ -18,7 +18,7 @@ from forgetmap.stats.estimate import Estimate
 from forgetmap.stats.slopes import difference, mean_over, one_sample
 from forgetmap.stats.tests import holm
 from forgetmap.study.correction import corrected_together
-from forgetmap.study.doses import dose_curves, dose_slope, kind_of, vary_within
+from forgetmap.study.doses import dose_curves
 from forgetmap.study.factors import factors
 from forgetmap.study.file import Attribute
 from forgetmap.study.items import (
@@ -38,24 +38,22 @@ from forgetmap.study.result import (
     Standing,
     StudiedPair,
 )
+from forgetmap.study.slopes import find_slopes, slope_words
 from forgetmap.study.stages import stages
 from forgetmap.study.trade_off import on_front, trade_off
 from forgetmap.study.units import (
-    DOSES,
-    FAMILY,
     PAIRS,
+    TRAININGS,
     Unit,
     by_value,
     find_told,
     find_units,
-    is_positive,
     others,
     show,
+    varies,
 )
 
 _MATCHED = "pairs matched in all else"
-KIND = "kind"
-_TRAININGS = "trainings, on these items"
 _Draft = tuple[str, Estimate, float, str]
 """A claim before it is corrected: words, estimate, p-value, unit."""
 
@@ -72,7 +70,7 @@ def answer(
     """
     table = lay_out(items) if items and len(pairs) > 1 else None
     units = find_units(pairs)
-    slopes = list(_slopes(units))
+    slopes = list(find_slopes(units))
     answers = Answers(
         leaderboard=leaderboard(pairs, table),
         compared_by=_compared_by(pairs, items is not None, table),
@@ -179,83 +177,13 @@ def _levels(units: Sequence[Unit]) -> Iterator[Level]:
             )
 
 
-# --- slopes and claims ---------------------------------------------------------------------------
-
-
-def _slopes(units: Sequence[Unit]) -> Iterator[Slope]:
-    for name in DOSES:
-        found = [unit for unit in units if is_positive(unit.attributes.get(name))]
-        families: dict[Attribute, list[Unit]] = {}
-        for unit in found:
-            if FAMILY in unit.attributes:
-                families.setdefault(unit.attributes[FAMILY], []).append(unit)
-        in_families = len(families) > 1 and sum(map(len, families.values())) == len(found)
-        clusters = list(families) if in_families else None
-        yield from _slope(name, None, found, clusters)
-        within = [
-            unit for members in families.values() if _varies(members, name) for unit in members
-        ]
-        if len({unit.attributes[FAMILY] for unit in within}) > 1:
-            yield from _slope(name, FAMILY, within, None, fixed=True)
-        yield from _slope_within_kinds(name, found)
-        for family, members in families.items():
-            if len(families) > 1:
-                yield from _slope(name, show(family), members, None)
-
-
-def _slope_within_kinds(name: str, units: Sequence[Unit]) -> Iterator[Slope]:
-    """All else equal, where units differ in a text beside their family."""
-    kinds = [kind_of(unit) for unit in units]
-    values = [float(unit.attributes[name]) for unit in units]
-    if not vary_within(values, kinds) or len(set(kinds)) == len(
-        {unit.attributes.get(FAMILY) for unit in units}
-    ):
-        return
-    fit = dose_slope(values, [unit.lost for unit in units], group=kinds)
-    if fit is not None:
-        yield Slope(
-            attribute=name,
-            within=KIND,
-            units=len(units),
-            per_doubling=fit.slope,
-            p_value=fit.p_value,
-            unit=PAIRS,
-        )
-
-
-def _varies(units: Sequence[Unit], name: str) -> bool:
-    return len({unit.attributes.get(name) for unit in units}) > 1
-
-
-def _slope(
-    name: str,
-    within: str | None,
-    units: Sequence[Unit],
-    families: list[Attribute] | None,
-    fixed: bool = False,
-) -> Iterator[Slope]:
-    """A slope on the logarithm of a number; nothing where there are too few units to say any."""
-    values = [float(unit.attributes[name]) for unit in units]
-    group = [str(unit.attributes[FAMILY]) for unit in units] if fixed else None
-    known = families or []
-    cluster = [known.index(unit.attributes[FAMILY]) for unit in units] if known else None
-    fit = dose_slope(values, [unit.lost for unit in units], cluster, group)
-    if fit is None:
-        return
-    yield Slope(
-        attribute=name,
-        within=within,
-        units=len(units),
-        per_doubling=fit.slope,
-        p_value=fit.p_value,
-        unit="families" if families is not None else PAIRS,
-    )
+# --- claims ------------------------------------------------------------------------------------
 
 
 def _claims(slopes: Sequence[Slope], units: Sequence[Unit]) -> list[Claim]:
     """All that levels and slopes could show, with one correction over all of it."""
     drafts: list[_Draft] = [
-        (_slope_words(slope), slope.per_doubling, slope.p_value, slope.unit) for slope in slopes
+        (slope_words(slope), slope.per_doubling, slope.p_value, slope.unit) for slope in slopes
     ]
     sloped = {slope.attribute for slope in slopes}
     drafts += _level_differences(units, sloped)
@@ -292,7 +220,7 @@ def _level_differences(units: Sequence[Unit], sloped: set[str]) -> Iterator[_Dra
                 apart = difference([unit.lost for unit in mine], [unit.lost for unit in theirs])
                 unit = PAIRS
             if apart is not None:
-                label = _with(name, {n for n in told[name] if _varies(units, n)})
+                label = _with(name, {n for n in told[name] if varies(units, n)})
                 yield _difference_words(label, one, other, apart[0]), *apart, unit
 
 
@@ -335,7 +263,7 @@ def _seed_differences(units: Sequence[Unit], sloped: set[str]) -> Iterator[_Draf
             where = ", ".join(_alike(others(one, *differ), told))
             label = _with(name, told[name].intersection(differ))
             text = _difference_words(label, *values, apart[0]) + (f" ({where})" if where else "")
-            yield text, *apart, _TRAININGS
+            yield text, *apart, TRAININGS
 
 
 def _alike(attributes: dict[str, Attribute], told: dict[str, set[str]]) -> Iterator[str]:
@@ -353,15 +281,6 @@ def _with(name: str, more: set[str]) -> str:
 def _difference_words(label: str, one: Attribute, other: Attribute, found: Estimate) -> str:
     more = f"{100 * abs(found.value):.1f} points {'more' if found.value > 0 else 'less'}"
     return f"{label}: {show(other)} loses {more} than {show(one)}"
-
-
-def _slope_words(slope: Slope) -> str:
-    where = {None: "", FAMILY: " within families", KIND: " within pairs of one kind"}.get(
-        slope.within, f" within {slope.within}"
-    )
-    falls = "falls" if slope.per_doubling.value < 0 else "rises"
-    amount = f"{100 * abs(slope.per_doubling.value):.2f} points"
-    return f"lost {falls} by {amount} each time {slope.attribute} doubles{where}"
 
 
 def _kinds(units: Sequence[Unit], items: Sequence[PairItems]) -> NDArray[np.object_]:

@@ -210,8 +210,9 @@ class _Builder:
         items = None
         if self._fits(found):
             items = PairItems(pair.before, frozenset(found.new_tasks), key, self.store)
-        own = {"name": pair.name, "attributes": pair.attributes}
+        own: dict[str, object] = {"name": pair.name, "attributes": pair.attributes}
         own |= {"before_log": pair.before, "after_log": pair.after}
+        own |= {"outcomes": self.store.items_path(key) if items else None}
         return _Compared(found.model_copy(update=own), items)
 
     def unknown_tasks(self, pairs: list[StudiedPair]) -> list[str]:

@@ -3,10 +3,14 @@
 Statements, effects, doses and findings are each corrected where they are made. Together they would
 still claim something false in one study of ten, so that here all of them are one family (Holm).
 A claim can only be withdrawn by it.
+
+Every part has the same say (weights): else a hundred comparisons of two trainings would leave a
+slope over all of them no power.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from forgetmap.base.model import Frozen
@@ -14,6 +18,7 @@ from forgetmap.map.cells import ALPHA
 from forgetmap.stats.tests import holm
 from forgetmap.study.factors import summary
 from forgetmap.study.result import Answers, Claim, Dose, Effect, FactorModel, Finding
+from forgetmap.study.units import TRAININGS
 
 
 def corrected_together(answers: Answers) -> Answers:
@@ -26,7 +31,9 @@ def corrected_together(answers: Answers) -> Answers:
         *answers.doses,
         *(finding for finding in findings if finding.p_value is not None),
     ]
-    adjusted = iter(holm([row.p_value or 0.0 for row in rows]))
+    parts = Counter(map(_part, rows))
+    weights = [1 / parts[_part(row)] for row in rows]
+    adjusted = iter(holm([row.p_value or 0.0 for row in rows], weights))
     update: dict[str, object] = {"claims": [_judged(claim, adjusted) for claim in answers.claims]}
     if answers.factors:
         again = [_model(model, adjusted) for model in models]
@@ -36,6 +43,11 @@ def corrected_together(answers: Answers) -> Answers:
         told = [_finding(finding, adjusted) for finding in findings]
         update["stages"] = answers.stages.model_copy(update={"findings": told})
     return answers.model_copy(update=update)
+
+
+def _part(row: Claim | Effect | Dose | Finding) -> str:
+    """What a row counts among; statements on two trainings are apart from those on all pairs."""
+    return row.unit if isinstance(row, Claim) and row.unit == TRAININGS else type(row).__name__
 
 
 def _judged(row: Frozen, adjusted: Iterator[float]) -> Frozen:

@@ -33,13 +33,13 @@ def dose_slope(
     doses: Sequence[float],
     losses: Sequence[float],
     cluster: Sequence[int] | None = None,
-    group: Sequence[str] | None = None,
+    levels: Sequence[Sequence[str]] = (),
 ) -> Fit | None:
     """The slope on the logarithm of a dose; None where units or values are too few to say any."""
     if len(doses) < _FEWEST_UNITS or len(set(doses)) < _FEWEST_VALUES:
         return None
     own = range(len(doses)) if cluster is None else cluster
-    return fit_slope(np.log2(doses), losses, list(own), group)
+    return fit_slope(np.log2(doses), losses, list(own), levels)
 
 
 def dose_curves(pairs: Sequence[StudiedPair], units: Sequence[Unit]) -> list[Dose]:
@@ -71,7 +71,7 @@ def _drafts(pairs: Sequence[StudiedPair], units: Sequence[Unit]) -> Iterator[_Dr
             losses_here = [lost[n] for n in places]
             kinds = [kind_of(units[n]) for n in places]
             within = vary_within(doses, kinds)
-            fit = dose_slope(doses, losses_here, group=kinds if within else None)
+            fit = dose_slope(doses, losses_here, levels=[kinds] if within else [])
             if fit is not None:
                 unit = f"{PAIRS}, of one kind" if within else PAIRS
                 yield _Draft(name, category, doses, losses_here, fit, unit)

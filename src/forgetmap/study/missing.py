@@ -77,10 +77,13 @@ def _wanted(study: Study, pair: StudyPair, side: str, suite: str) -> MissingLog 
 
 
 def _is_there(log: Path) -> bool:
-    """Whether a log is there and finished; an evaluation that was stopped goes on."""
+    """Whether a log is there and finished; an evaluation that was stopped goes on.
+
+    One that was stopped at its very start has left a hidden lock alone.
+    """
     if not log.is_dir():
         return log.exists()
-    names = {path.name for path in log.iterdir()}
+    names = {path.name for path in log.iterdir() if not path.name.startswith(".")}
     return bool(names) and (MANIFEST in names or ANSWERS not in names)
 
 

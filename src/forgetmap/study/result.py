@@ -191,6 +191,8 @@ class StudiedPair(Frozen):
     """Categories that such a task is in."""
     drift: PairDrift | None = None
     """By capability, where the study names scores."""
+    outcomes: Path | None = Field(default=None, exclude=True)
+    """Where what became of its items is stored on this machine; not in the JSON."""
 
 
 class FailedPair(Frozen):
@@ -252,6 +254,8 @@ class Slope(Frozen):
     within: str | None
     """None over all pairs; `family` within families together; `kind` within pairs that are alike in
     all texts, such as family, stage and method; else the one family."""
+    held: list[str] = Field(default_factory=list)
+    """Other attributes whose levels were taken out."""
     units: int
     per_doubling: Estimate
     p_value: float
@@ -266,7 +270,7 @@ class Claim(Frozen):
     estimate: Estimate
     p_value: float
     p_adjusted: float
-    """Holm over all claims, effects, doses and findings of the study."""
+    """Holm over all claims, effects, doses and findings, as `correction` has it."""
     claimed: bool
     unit: str
 
@@ -379,7 +383,7 @@ class Effect(Frozen):
     estimate: Estimate
     p_value: float
     p_adjusted: float
-    """Holm over all claims, effects, doses and findings of the study."""
+    """Holm over all claims, effects, doses and findings, as `correction` has it."""
     claimed: bool
 
 
@@ -433,7 +437,7 @@ class Dose(Frozen):
     per_doubling: Estimate
     p_value: float
     p_adjusted: float
-    """Holm over all claims, effects, doses and findings of the study."""
+    """Holm over all claims, effects, doses and findings, as `correction` has it."""
     claimed: bool
     unit: str
 
@@ -465,7 +469,7 @@ class Finding(Frozen):
     estimate: Estimate | None
     p_value: float | None
     p_adjusted: float | None
-    """Holm over all claims, effects, doses and findings of the study."""
+    """Holm over all claims, effects, doses and findings, as `correction` has it."""
     unit: str | None
     why: str
     """What was compared, or why nothing could be."""

@@ -285,7 +285,7 @@ def _with_size(study: _Study, test: WithSize) -> _Tested | str:
     sizes = [float(unit.attributes["size"]) for unit, _ in found]
     levels = [f"{unit.attributes.get(FAMILY)} {stage}" for unit, stage in found]
     values = [getattr(unit, test.of) for unit, _ in found]
-    fit = dose_slope(sizes, values, group=levels) if found else None
+    fit = dose_slope(sizes, values, levels=[levels]) if found else None
     if fit is None:
         return "it takes four kinds of training of three sizes"
     falls = fit.slope.value < 0

@@ -17,6 +17,8 @@ DOSES = (*SCALES, "learning_rate")
 FAMILY = "family"
 PAIRS = "pairs, replicates as one"
 """What most intervals of a study take as independent."""
+TRAININGS = "trainings, on these items"
+"""What the difference between two kinds of training with several seeds takes as independent."""
 _MOST_LEVELS = 12
 
 
@@ -63,6 +65,11 @@ def by_value(units: Sequence[Unit]) -> Iterator[tuple[str, dict[Attribute, list[
         repeated = any(len(members) > 1 for members in groups.values())
         if 1 < len(groups) <= _MOST_LEVELS and repeated:
             yield name, {value: groups[value] for value in in_order(groups)}
+
+
+def varies(units: Sequence[Unit], name: str) -> bool:
+    """Whether units differ in an attribute."""
+    return len({unit.attributes.get(name) for unit in units}) > 1
 
 
 def in_order(values: Iterable[Attribute]) -> list[Attribute]:

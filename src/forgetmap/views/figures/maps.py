@@ -11,17 +11,27 @@ from forgetmap.base.words import clean
 from forgetmap.map.result import Cell, ForgettingMap
 from forgetmap.stats.estimate import Estimate, Range
 from forgetmap.views import words
-from forgetmap.views.figures.style import INK, KEPT, LOST, NEVER, SOFT, WON, save, style
+from forgetmap.views.figures.style import (
+    INK,
+    KEPT,
+    LONGEST_NAME,
+    LOST,
+    NEVER,
+    PALE,
+    SOFT,
+    WAYS,
+    WON,
+    draw_range,
+    label_ways,
+    save,
+    style,
+)
 from forgetmap.views.tables import maps as tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LONGEST_NAME = 40
-_WAYS = (("lost", LOST), ("gained", WON))
 _ENDS = ("low_end", "high_end")
-_PALE = 0.35
-"""Opacity of the part of a bar that may or may not be lost."""
 ESTIMATORS = ("lost", "raw", "paper")
 
 
@@ -56,19 +66,17 @@ def forest(result: ForgettingMap, estimator: str = "lost") -> Figure:
     rows = _rows(result)
     figure, axes = plt.subplots(figsize=(6.3, 1.5 + 0.42 * len(rows)))
     for place, (_, cell) in enumerate(reversed(rows)):
-        for (way, colour), offset in zip(_WAYS, (0.17, -0.17), strict=True):
+        for (way, colour), offset in zip(WAYS, (0.17, -0.17), strict=True):
             found = _found(cell, way, estimator)
             y = place + offset
             if found is None:
                 axes.text(0, y, " not defined", color=SOFT, va="center", fontsize=7)
                 continue
-            axes.barh(y, 100 * found.high_end, height=0.26, color=colour, alpha=_PALE)
-            axes.barh(y, 100 * found.low_end, height=0.26, color=colour)
-            axes.plot([100 * found.low, 100 * found.high], [y, y], color=INK, lw=0.9)
+            draw_range(axes, y, found, colour, height=0.26)
     axes.axvline(100 * result.settings.margin, color=SOFT, lw=0.8, ls=":")
     axes.set_yticks(
         range(len(rows)),
-        [f"{clean(name, _LONGEST_NAME)}  n={cell.n:,}" for name, cell in reversed(rows)],
+        [f"{clean(name, LONGEST_NAME)}  n={cell.n:,}" for name, cell in reversed(rows)],
     )
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_xlim(left=0)
@@ -76,8 +84,8 @@ def forest(result: ForgettingMap, estimator: str = "lost") -> Figure:
     axes.grid(axis="y", visible=False)
     shown = "" if estimator == "lost" else f", {estimator}"
     axes.set_xlabel(f"% of items{shown}; lines: 95 % interval; dotted: the margin")
-    _legend(figure, ranges=estimator == "lost" and any(map(_is_range, rows)))
-    names = (clean(side.name, _LONGEST_NAME) for side in (result.before, result.after))
+    label_ways(figure, ranges=estimator == "lost" and any(map(_is_range, rows)))
+    names = (clean(side.name, LONGEST_NAME) for side in (result.before, result.after))
     axes.set_title(" → ".join(names))
     return figure
 
@@ -93,11 +101,11 @@ def radar(result: ForgettingMap) -> Figure:
     angles = [2 * math.pi * place / len(rows) for place in range(len(rows))]
     around = [*angles, angles[0]]
     figure, panels = plt.subplots(1, 2, figsize=(8.4, 4.4), subplot_kw={"projection": "polar"})
-    for axes, (way, colour) in zip(panels, _WAYS, strict=True):
+    for axes, (way, colour) in zip(panels, WAYS, strict=True):
         found: list[Range] = [getattr(cell, way) for _, cell in rows]
         sure, most = ([100 * getattr(each, end) for each in found] for end in _ENDS)
         axes.fill(around, [*most, most[0]], color=colour, alpha=0.12, lw=0)
-        axes.fill(around, [*sure, sure[0]], color=colour, alpha=_PALE, lw=0)
+        axes.fill(around, [*sure, sure[0]], color=colour, alpha=PALE, lw=0)
         shown = [100 * each.value for each in found]
         axes.plot(around, [*shown, shown[0]], color=colour, lw=1.6, marker="o", ms=3)
         for angle, each in zip(angles, found, strict=True):
@@ -136,7 +144,7 @@ def flow(result: ForgettingMap) -> Figure:
                     middle, place, f"{width:.0f}", ha="center", va="center", fontsize=7, color=ink
                 )
             start += width
-    axes.set_yticks(range(len(rows)), [clean(name, _LONGEST_NAME) for name, _ in reversed(rows)])
+    axes.set_yticks(range(len(rows)), [clean(name, LONGEST_NAME) for name, _ in reversed(rows)])
     axes.set_xlim(0, 100)
     axes.grid(visible=False)
     axes.set_xlabel("% of items, as counted (means over repeats)")
@@ -181,12 +189,3 @@ def _found(cell: Cell, way: str, estimator: str) -> Range | None:
         of_known=None,
         basis=cell.lost.basis,
     )
-
-
-def _legend(figure: Figure, *, ranges: bool) -> None:
-    from matplotlib.patches import Patch
-
-    handles = [Patch(color=colour, label=way) for way, colour in _WAYS]
-    if ranges:
-        handles += [Patch(color=colour, alpha=_PALE, label=f"maybe {way}") for way, colour in _WAYS]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))

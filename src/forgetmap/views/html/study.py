@@ -37,7 +37,7 @@ _PAGE = Page(
     images="data:",  # a chart is saved as PNG by way of a picture
 )
 _NO_LOGS = "the single items are not known: these numbers were published without them"
-_NO_PAGES = "the single items were not read: the site was written without the pages of the pairs"
+_NOT_STORED = "what became of them is not stored on this machine; run forgetmap study again"
 
 
 def write_site(
@@ -66,16 +66,15 @@ def write_site(
     check_site(folder)
     make_folder(folder)
     written: dict[str, str] = {}
-    lives: Lives | None = None
     notes: list[str] = []
     if plan is not None and pages:
         asked = task_map if task_map is not None else plan.task_map
         categories = asked if isinstance(asked, TaskMap | None) else TaskMap.load(asked)
         writer = _Pages(result, plan, folder, categories)
-        written, lives, notes = writer.write(tick)
+        written, notes = writer.write(tick)
     _remove_old(folder, written)
-    reason = _NO_LOGS if result.source else _NO_PAGES
-    write_text(folder / INDEX, render(result, written, lives, reason))
+    reason = _NO_LOGS if result.source else _NOT_STORED
+    write_text(folder / INDEX, render(result, written, Lives.of(result.pairs), reason))
     result.write(folder / RESULT)
     return notes
 
@@ -99,7 +98,7 @@ def render(
     result: StudyResult,
     pages: Mapping[str, str],
     lives: Lives | None = None,
-    no_lives: str = _NO_PAGES,
+    no_lives: str = _NOT_STORED,
 ) -> str:
     """The page of a study; `pages` has the address of the page of each pair that has one."""
     told = lives.told() if lives else None
@@ -150,7 +149,7 @@ def _alike(one: float, other: float) -> bool:
 
 
 class _Pages:
-    """Writes the page of every pair, and notes what became of its items on the way."""
+    """Writes the page of every pair."""
 
     def __init__(
         self, result: StudyResult, plan: Study, folder: Path, categories: TaskMap | None
@@ -158,15 +157,12 @@ class _Pages:
         self.result, self.plan, self.folder = result, plan, folder
         self.categories = categories
 
-    def write(
-        self, tick: Callable[[int, int], None] | None
-    ) -> tuple[dict[str, str], Lives, list[str]]:
-        """The addresses of the pages, the lives of the items, and what could not be written."""
+    def write(self, tick: Callable[[int, int], None] | None) -> tuple[dict[str, str], list[str]]:
+        """The addresses of the pages, and what could not be written."""
         make_folder(self.folder / PAIRS)
         names = [pair.name for pair in self.result.pairs]
         files = file_names(names)
         planned = {pair.name: pair for pair in self.plan.pairs}
-        lives = Lives(names)
         written: dict[str, str] = {}
         notes = []
         for number, pair in enumerate(self.result.pairs):
@@ -189,7 +185,6 @@ class _Pages:
                 )
                 address = f"{PAIRS}/{files[pair.name]}"
                 write_report(comparison, self.folder / address, study=f"../{INDEX}")
-                lives.add(number, comparison, log.before)
                 if not _alike(comparison.map.old.lost.value, pair.old.lost.value):
                     notes.append(f"{pair.name}: its page pairs other items than the study does")
             except (InputError, WithheldError) as error:
@@ -198,8 +193,7 @@ class _Pages:
             written[pair.name] = address
         if tick:
             tick(len(names), len(names))
-        lives.read_texts()
-        return written, lives, notes
+        return written, notes
 
     def _how(self) -> dict[str, Any]:
         settings = self.result.settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from forgetmap.base.errors import InputError
-from forgetmap.map.comparison import Comparison
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
+from forgetmap.study.result import StudiedPair
 
 MOST = 1000
 """Items whose lives are told: those that most pairs lost."""
@@ -25,6 +27,7 @@ _STATES = np.array(list("nglk"))
 _NOT_ASKED = "-"
 _TEXT = 600
 _COLUMNS = ["task", "item", "prompt", "target"]
+_STORED = ["task", "key", "item_ref", "knew", "knows"]
 
 
 class _Seen(NamedTuple):
@@ -47,15 +50,27 @@ class Lives:
         self._states = 0
         self._texts: dict[tuple[str, str], tuple[str | None, str | None]] = {}
 
-    def add(self, number: int, comparison: Comparison, before_log: str) -> None:
+    @classmethod
+    def of(cls, pairs: Sequence[StudiedPair]) -> Lives | None:
+        """The lives in all pairs whose outcomes are stored; None where none are."""
+        lives = cls([pair.name for pair in pairs])
+        for number, pair in enumerate(pairs):
+            if pair.outcomes is not None and pair.before_log is not None:
+                lives._add(number, pq.read_table(pair.outcomes, columns=_STORED), pair)
+        if not lives._seen:
+            return None
+        lives._read_texts()
+        return lives
+
+    def _add(self, number: int, outcomes: pa.Table, pair: StudiedPair) -> None:
         """Note what became of the old items of a pair."""
-        outcomes = comparison.pairs.outcomes()
-        new = pa.array(list(comparison.map.settings.new), pa.string())
+        new = pa.array(pair.new_tasks, pa.string())
+        outcomes = outcomes.set_column(0, "task", outcomes["task"].cast(pa.string()))
         outcomes = outcomes.filter(pc.invert(pc.is_in(outcomes["task"], new)))
         if self._states + outcomes.num_rows > MOST_STATES:
             return
         self._states += outcomes.num_rows
-        self._logs[before_log] = None
+        self._logs[pair.before_log or ""] = None
         codes = pc.dictionary_encode(outcomes["task"].combine_chunks())
         tags = np.array([_tag(task) for task in codes.dictionary.to_pylist()], np.uint64)
         keys = _numpy(outcomes["key"])
@@ -86,7 +101,7 @@ class Lives:
         order = order[lost[order] > 0]
         return universe[order], knew[order], lost[order]
 
-    def read_texts(self) -> None:
+    def _read_texts(self) -> None:
         """Read what was asked in the items that are told, from the logs before."""
         identities, _, _ = self._chosen()
         open_ = {self._names[int(one)][:2] for one in identities}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rich.console import Console
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.words import clean, nearest, percent
+from forgetmap.base.words import clean, nearest, percent, some
 from forgetmap.stats.estimate import Estimate
 from forgetmap.study.result import (
     AtLearning,
@@ -21,6 +21,7 @@ from forgetmap.study.result import (
     Standing,
     StudiedPair,
     StudyResult,
+    TradeOff,
 )
 from forgetmap.study.units import show
 from forgetmap.views.terminal.console import (
@@ -238,22 +239,11 @@ def _print_trade_off(result: StudyResult, out: Console, width: int) -> None:
     found = result.answers.trade_off
     if found is None or len(found.curves) < 2:
         return
-    several = len({level.start for level in found.equal}) > 1
     say(out, f"lost at equal learning, by {clean(found.attribute, 40)}", "bold")
-    rows = [
-        (
-            show(row.value),
-            percent(level.learned),
-            _at_learning(row),
-            row.why or "",
-            *([clean(level.start, 24)] if several else []),
-        )
-        for level in found.equal
-        for row in level.methods
-    ]
-    if rows:
-        names = (clean(found.attribute, 20), "learned", "lost %", "", *["from"] * several)
-        say_table(out, make_table(names, rows, left=("", "from"), width=width, gap=1))
+    for start in dict.fromkeys(level.start for level in found.equal):
+        if start:
+            say(out, f"from {clean(start, 70)}")
+        _print_levels_of_learning(found, start, out, width)
     meaning = "the rise on the new tasks" if found.learned_by == "new tasks" else "what was gained"
     if found.note:
         say(out, f"Nothing: {found.note}.")
@@ -265,6 +255,30 @@ def _print_trade_off(result: StudyResult, out: Console, width: int) -> None:
             "dim",
         )
     out.print()
+
+
+def _print_levels_of_learning(found: TradeOff, start: str, out: Console, width: int) -> None:
+    """A row for every method that has a loss at a level; those that have none in one line."""
+    rows: list[Row] = []
+    without = []
+    for level in found.equal:
+        if level.start != start:
+            continue
+        at = percent(level.learned)
+        rows += [
+            (show(row.value), at, _at_learning(row))
+            for row in level.methods
+            if row.lost is not None
+        ]
+        reasons: dict[str, list[str]] = {}
+        for row in level.methods:
+            if row.lost is None:
+                reasons.setdefault(row.why or "not known", []).append(show(row.value))
+        without += [f"at {at}, {why}: {some(names, _FEW)}" for why, names in reasons.items()]
+    names = (clean(found.attribute, 20), "learned", "lost %")
+    say_table(out, make_table(names, rows, width=width, gap=1))
+    for line in without:
+        say(out, line, "dim")
 
 
 def _at_learning(row: AtLearning) -> str:

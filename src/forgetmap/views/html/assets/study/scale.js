@@ -137,6 +137,11 @@ function drawScale() {
 
 const WITHIN = { "": "all pairs", family: "families together", kind: "pairs alike in all texts" };
 
+function withinWords({ within, held }) {
+  const where = WITHIN[within ?? ""] ?? brief(within, 40);
+  return held.length ? `${where}, ${brief(held.join(", "), 80)} held equal` : where;
+}
+
 function showSlopes() {
   const { slopes } = study.answers;
   if (!slopes.length) return;
@@ -146,7 +151,7 @@ function showSlopes() {
       ["along", "within", "points per doubling", "p", "kinds of training", "independent"],
       slopes.map((slope) => [
         brief(slope.attribute, 40),
-        WITHIN[slope.within ?? ""] ?? brief(slope.within, 40),
+        withinWords(slope),
         estimateText(slope.per_doubling, 2),
         pValue(slope.p_value),
         whole(slope.units),

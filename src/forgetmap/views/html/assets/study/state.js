@@ -184,6 +184,11 @@ function setUpFilters() {
     ...picks,
     make("button", { id: "reset", type: "button", onclick: resetFilters }, "Show all"),
     make("span", { class: "count", id: "filter-count", role: "status" }),
+    make(
+      "p",
+      { class: "note", id: "filter-claims" },
+      `The filters choose which pairs you see. Statements, slopes, ranks, factors and stages stay those of all ${whole(pairs.length)} pairs.`,
+    ),
   );
   document.addEventListener("click", (event) => closePicks(event.target));
   byId("filters").addEventListener("keydown", (event) => {
