@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from forgetmap.base.errors import InputError
 from forgetmap.base.extras import need
 from forgetmap.base.files import replacing
 
