@@ -337,7 +337,8 @@ def looking_once() -> Iterator[None]:
         >>> found, len(find_files(log, "*.json"))
         ([], 1)
     """
-    token = _LOOKED_AT.set({})
+    known = _LOOKED_AT.get()
+    token = _LOOKED_AT.set({} if known is None else known)
     try:
         yield
     finally:

@@ -165,22 +165,29 @@ class TableReader:
             return columns.get(need, nothing)
 
         choices = with_options(column("choices"))
-        contents = [column("question").contents(), choices.contents(), column("target").contents()]
+        parts = {"question": column("question"), "choices": choices, "target": column("target")}
+        contents = [
+            part.contents() if need in columns or need == "question" else None
+            for need, part in parts.items()
+        ]
         row = pa.array(rows).cast(pa.string())
         made = {
-            "model": _or_else(column("model"), self._model()),
+            "model": _or_else(columns.get("model"), self._model(), size),
             "run": pa.repeat(pa.scalar(self.name), size),
-            "task": _or_else(column("task"), "all"),
+            "task": _or_else(columns.get("task"), "all", size),
             "item": hash_contents(contents, self.connection),
-            "item_ref": row if self.by_row else _or_else(column("id"), None),
+            "item_ref": row if self.by_row else _or_none(column("id").texts()),
             "repeat": self._numbered(columns.get("repeat"), size, place),
-            "metric": _or_else(column("metric"), "score"),
+            "metric": _or_else(columns.get("metric"), "score", size),
             **self._scores(column("score"), column("answer"), column("target")),
-            "k": _options_shown(columns.get("k"), choices),
-            "gold_probability": column("gold_probability").map(_probability, pa.float64()),
-            "cluster": _or_else(column("cluster"), None),
             "source": pc.binary_join_element_wise(self.name, row, ":"),
         }
+        if {"k", "choices"} & columns.keys():
+            made["k"] = _options_shown(columns.get("k"), choices)
+        if "gold_probability" in columns:
+            made["gold_probability"] = columns["gold_probability"].map(_probability, pa.float64())
+        if "cluster" in columns:
+            made["cluster"] = _or_none(columns["cluster"].texts())
         if "option_probabilities" in columns:
             made |= _options(columns["option_probabilities"], column("right_option"))
         if self.how.wording and "question" in columns:
@@ -236,10 +243,11 @@ def _one_score_each(
     return rows, place, taken
 
 
-def _or_else(column: Column, default: str | None) -> pa.Array:
+def _or_else(column: Column | None, default: str, rows: int) -> pa.Array:
     """The texts of a column; the default where there is none."""
-    texts = _or_none(column.texts())
-    return texts if default is None else pc.fill_null(texts, default)
+    if column is None:
+        return pa.repeat(default, rows)
+    return pc.fill_null(_or_none(column.texts()), default)
 
 
 def _or_none(texts: pa.Array) -> pa.Array:

@@ -404,8 +404,11 @@ def complete(columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
         none = pa.scalar(None, pa.float64())
         full["score"] = score = pa.compute.if_else(not_a_number, none, score)
     if full["status"].null_count:
-        default = pa.compute.if_else(pa.compute.is_null(score), "unscored", "ok")
-        full["status"] = pa.compute.coalesce(full["status"], default)
+        default = pa.repeat("ok", rows)
+        if score.null_count:
+            default = pa.compute.if_else(pa.compute.is_null(score), "unscored", "ok")
+        given = full["status"].null_count < rows
+        full["status"] = pa.compute.coalesce(full["status"], default) if given else default
     return pa.RecordBatch.from_arrays(list(full.values()), schema=SCHEMA)
 
 
