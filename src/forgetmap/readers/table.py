@@ -7,6 +7,7 @@ The columns are guessed from their names. A warning says what was guessed, and f
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,23 +73,38 @@ class TableReader:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows of the file as Samples, and what is to be said about them."""
-        table = open_table(self.file, self.how, self.meta.warnings)
-        names = dict.fromkeys(table.names)
         rows = 0
-        if names:
-            self._match(names, table)
-        for frame in ahead(table.frames(self._wanted())):
-            new = [name for name in frame.names if name not in names]
-            names |= dict.fromkeys(new)
-            if any(name.lower() in KNOWN for name in new) or not self.columns:
-                self._match(names, table)
+        table = open_table(self.file, self.how, self.meta.warnings)
+        for frame, columns in ahead(self._read(table)):
             rows += frame.rows
             self.how.tally.records += frame.rows
-            yield from self._batch(frame)
+            yield from self._batch(frame, columns)
         if rows:
             self._tell()
         elif f"{self.name}: holds no records" not in self.meta.warnings:
             self.meta.warnings.append(f"{self.name}: holds no records")
+
+    def _read(self, table: Table) -> Iterator[tuple[Frame, dict[str, Column]]]:
+        """Some rows at a time, with the columns that are needed and there."""
+        names = dict.fromkeys(table.names)
+        if names:
+            self._match(names, table)
+        for frame in table.frames(self._wanted()):
+            new = [name for name in frame.names if name not in names]
+            names |= dict.fromkeys(new)
+            if any(name.lower() in KNOWN for name in new) or not self.columns:
+                self._match(names, table)
+            with self._named(frame.first + np.arange(frame.rows)):
+                columns = {need: frame.get(self.columns[need]) for need in self._needed()}
+            yield frame, {need: column for need, column in columns.items() if column is not None}
+
+    @contextmanager
+    def _named(self, rows: NDArray[np.int64]) -> Iterator[None]:
+        """Name the row of the file that holds a bad value, of the rows that are worked on."""
+        try:
+            yield
+        except BadValue as error:
+            raise InputError(f"{self.file} row {rows[error.place]}: {error}") from error
 
     def _match(self, names: dict[str, None], table: Table) -> None:
         matched = match_columns(names, self.how.columns, self.file, table.examples)
@@ -96,14 +112,12 @@ class TableReader:
 
     def _wanted(self) -> list[str]:
         """The columns to read."""
-        return [column for need, column in self.columns.items() if need not in self._unread]
+        return [self.columns[need] for need in self._needed()]
 
-    @property
-    def _unread(self) -> set[str]:
+    def _needed(self) -> list[str]:
         """Without text, the model's answers are not needed, unless they are to be scored."""
-        if self.how.text:
-            return set()
-        return {"response"} if "score" not in self.columns else {"answer", "response"}
+        unread = {"response"} if "score" not in self.columns else {"answer", "response"}
+        return [need for need in self.columns if self.how.text or need not in unread]
 
     def _tell(self) -> None:
         guess = ", ".join(f"{need} from {column!r:.60}" for need, column in self.columns.items())
@@ -127,32 +141,20 @@ class TableReader:
 
     # --- some rows ------------------------------------------------------------------------------
 
-    def _batch(self, frame: Frame) -> Iterator[pa.RecordBatch]:
+    def _batch(self, frame: Frame, columns: dict[str, Column]) -> Iterator[pa.RecordBatch]:
         rows = np.arange(frame.rows)
         place = None
-        try:
-            columns = self._columns(frame)
-            if "score" in columns and columns["score"].any(list):
+        if "score" in columns and columns["score"].any(list):
+            with self._named(frame.first + rows):
                 rows, place, columns = _one_score_each(columns)
+        with self._named(frame.first + rows):
             made = self._samples(columns, rows + frame.first, place)
-        except BadValue as error:
-            row = frame.first + int(rows[error.place])
-            raise InputError(f"{self.file} row {row}: {error}") from error
         named = pc.or_(pc.is_valid(made["item"]), pc.is_valid(made["item_ref"]))
         batch = complete(made)
         if not pc.all(named).as_py():
             self.nameless += len(set(rows[~named.to_numpy(zero_copy_only=False)]))
             batch = batch.filter(named)
         yield batch
-
-    def _columns(self, frame: Frame) -> dict[str, Column]:
-        """The columns that are needed and there."""
-        read = {
-            need: frame.get(column)
-            for need, column in self.columns.items()
-            if need not in self._unread
-        }
-        return {need: column for need, column in read.items() if column is not None}
 
     def _samples(
         self, columns: dict[str, Column], rows: NDArray[np.int64], place: NDArray[np.int64] | None
