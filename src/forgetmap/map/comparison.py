@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, get_args
 import numpy as np
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import same_content
+from forgetmap.base.files import looking_once, same_content
 from forgetmap.base.words import some
 from forgetmap.map import published
 from forgetmap.map.causes import count_causes
@@ -346,11 +346,12 @@ def _read_sides(
     sources: Sources, how: ReadOptions, columns: tuple[Mapping[str, str], Mapping[str, str]]
 ) -> list[Samples]:
     """Read both logs, whatever harness wrote them."""
-    how = for_pairing([source for source, _, _ in sources], how)
-    logs = [
-        read_all([source], replace(how, columns={**how.columns, **own}))[0]
-        for (source, _, _), own in zip(sources, columns, strict=True)
-    ]
+    with looking_once():
+        how = for_pairing([source for source, _, _ in sources], how)
+        logs = [
+            read_all([source], replace(how, columns={**how.columns, **own}))[0]
+            for (source, _, _), own in zip(sources, columns, strict=True)
+        ]
     return [
         _only(samples, model, side) for samples, (_, model, side) in zip(logs, sources, strict=True)
     ]

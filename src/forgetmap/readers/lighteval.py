@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from forgetmap.base.ahead import ahead
 from forgetmap.base.files import find_files
 from forgetmap.base.json import read_json
 from forgetmap.base.values import file_name, optional_text
@@ -45,7 +42,6 @@ from forgetmap.samples.options import OPTION_COLUMNS, softmax
 from forgetmap.samples.table import SCHEMA, Meta, Samples, together
 
 _FILES = "details_*.parquet"
-_UNREADABLE = "is not a readable Parquet file of lighteval"
 
 
 def sniff(path: Path) -> bool:
@@ -67,22 +63,14 @@ def read(path: Path, how: ReadOptions) -> Samples:
     numbered = number_repeats(runs, meta.warnings)
     numbered.sort(key=lambda each: each[0][:2])  # runs that ask the same, one after another
 
-    def stored() -> Iterator[tuple[int, Part]]:
-        last = LastRead()
-        for number, (_, file, _) in enumerate(numbered):
+    def parts() -> Iterator[dict[str, pa.Array]]:
+        last, recall = LastRead(), Recall()
+        for run, file, repeat in numbered:
             how.tick(file.stat().st_size)
             how.tally.files.add(file)
-            with malformed(file, what=_UNREADABLE):
-                for part in stored_parts(file, how.text, last):
-                    yield number, part
-
-    def parts() -> Iterator[dict[str, pa.Array]]:
-        recall = Recall()
-        for number, of_file in groupby(ahead(stored()), itemgetter(0)):
-            run, file, repeat = numbered[number]
-            with malformed(file, what=_UNREADABLE):
-                found = map(itemgetter(1), of_file)
-                yield from _parts(run, file, repeat, found, how, recall, meta.warnings)
+            with malformed(file, what="is not a readable Parquet file of lighteval"):
+                stored = stored_parts(file, how.text, last)
+                yield from _parts(run, file, repeat, stored, how, recall, meta.warnings)
 
     return Samples.collect(together(parts()), meta)
 
