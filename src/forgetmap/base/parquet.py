@@ -46,7 +46,7 @@ def _opened(path: Path) -> Iterator[tuple[pq.ParquetFile, pa.Schema]]:
 
 
 def _open(path: Path) -> pq.ParquetFile:
-    if path.exists() and not path.is_file():  # a pipe or device would keep us waiting
+    if not path.is_file() and path.exists():  # a pipe or device would keep us waiting
         raise InputError(f"{path}: is not a plain file")
     try:
         return pq.ParquetFile(path, pre_buffer=False)

@@ -81,6 +81,7 @@ class CompareOptions(TypedDict, total=False):
     tick: Callable[[int], None] | None
 
 
+@looking_once()
 def compare_logs(
     before: str | Path | Samples,
     after: str | Path | Samples,
@@ -346,12 +347,11 @@ def _read_sides(
     sources: Sources, how: ReadOptions, columns: tuple[Mapping[str, str], Mapping[str, str]]
 ) -> list[Samples]:
     """Read both logs, whatever harness wrote them."""
-    with looking_once():
-        how = for_pairing([source for source, _, _ in sources], how)
-        logs = [
-            read_all([source], replace(how, columns={**how.columns, **own}))[0]
-            for (source, _, _), own in zip(sources, columns, strict=True)
-        ]
+    how = for_pairing([source for source, _, _ in sources], how)
+    logs = [
+        read_all([source], replace(how, columns={**how.columns, **own}))[0]
+        for (source, _, _), own in zip(sources, columns, strict=True)
+    ]
     return [
         _only(samples, model, side) for samples, (_, model, side) in zip(logs, sources, strict=True)
     ]

@@ -153,6 +153,7 @@ class Samples:
             for batch in ahead(rest):
                 writer.write_batch(batch)
         samples.data = path
+        samples._spilled = True
         return samples
 
     @classmethod
@@ -299,6 +300,8 @@ class Samples:
         return chosen
 
     _origin: Samples | None = None
+    _spilled = False
+    """Whether the file was written just now, so that its footer can be trusted."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -307,6 +310,8 @@ class Samples:
         return self.meta.settings.get(model, {})
 
     def __len__(self) -> int:
+        if self._spilled and self.model is None:
+            return self.rows
         return sum(batch.num_rows for batch in self.to_batches(["model"]))
 
 
