@@ -133,6 +133,8 @@ def logs_compare(folder: str) -> Job:
     """forgetmap.compare on the folders, with 1,000 draws."""
     from forgetmap import compare
 
+    _import_reader(Path(folder, _SIDES[0]))
+
     def work() -> Any:
         return compare(*(Path(folder, side) for side in _SIDES), draws=1000)
 
@@ -148,6 +150,8 @@ def logs_compare(folder: str) -> Job:
 def logs_pair(folder: str) -> Job:
     """Reading and pairing alone."""
     from forgetmap import pair, read
+
+    _import_reader(Path(folder, _SIDES[0]))
 
     def work() -> Any:
         before, after = (read(Path(folder, side)) for side in _SIDES)
@@ -249,14 +253,20 @@ def statistics(tasks: int, items: int, repeats: int, draws: int) -> Job:
 
 def read_log(folder: str) -> Job:
     """forgetmap.read."""
+    from forgetmap import read
+
+    _import_reader(Path(folder))
+    return Job(lambda: read(folder), lambda samples: len(samples))
+
+
+def _import_reader(log: Path) -> None:
+    """Import all that reading a log takes, as the peers import theirs before the clock starts."""
     import pyarrow as pa
 
-    from forgetmap import read
     from forgetmap.readers.registry import find_reader
 
-    find_reader(Path(folder))  # imports the readers
+    find_reader(log)
     pa.array([])  # pyarrow imports pandas here, where it is installed; forgetmap needs none
-    return Job(lambda: read(folder), lambda samples: len(samples))
 
 
 def parse_stdlib(folder: str) -> Job:
@@ -292,25 +302,23 @@ def _table(folder: str, side: str) -> Path:
 def read_table(folder: str) -> Job:
     """forgetmap.read of one table."""
     from forgetmap import read
-    from forgetmap.readers import table
 
-    table.sniff(Path(folder))  # imports the reader
+    _import_reader(_table(folder, "before"))
     return Job(lambda: read(_table(folder, "before")), lambda samples: samples.rows)
 
 
 def compare_tables(folder: str) -> Job:
     """forgetmap.compare of two tables, with all statistics."""
-    import forgetmap
-    from forgetmap.readers import table
+    from forgetmap import compare
 
-    table.sniff(Path(folder))
     before, after = (_table(folder, side) for side in _SIDES)
+    _import_reader(before)
 
     def tell(found: Any) -> Counts:
         counts = found.total.counts
         return [[round(n) for n in (counts.n00, counts.n01, counts.n10, counts.n11)]]
 
-    return Job(lambda: forgetmap.compare(before, after), tell)
+    return Job(lambda: compare(before, after), tell)
 
 
 def join_tables(folder: str) -> Job:

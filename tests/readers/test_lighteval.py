@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from forgetmap.api import compare
-from forgetmap.readers import lighteval
+from forgetmap.base import parquet as base_parquet
+from forgetmap.readers import lighteval, lighteval_details
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.lighteval import task_name
 from forgetmap.readers.registry import read
@@ -183,9 +184,13 @@ def struct(chance):
     ]
 
 
+@pytest.mark.parametrize("part_bytes", [base_parquet.PART_BYTES, 60])
 @pytest.mark.parametrize("how", [{}, {"text": True}, {"wording": True}])
-def test_runs_of_one_task_read_together_are_what_each_is_alone(how, tmp_path):
+def test_runs_of_one_task_read_together_are_what_each_is_alone(
+    how, part_bytes, tmp_path, monkeypatch
+):
     """What was asked is worked out once for runs that ask the same, and only for those."""
+    monkeypatch.setattr(base_parquet, "PART_BYTES", part_bytes)
     chance = random.Random(5)
     for case in range(30):
         place = tmp_path / str(case)
@@ -205,6 +210,37 @@ def test_runs_of_one_task_read_together_are_what_each_is_alone(how, tmp_path):
         assert found.keys() == alone.keys()
         for key, row in found.items():
             assert row == alone[key] | {"repeat": row["repeat"]}
+
+
+@pytest.mark.parametrize("layout", [flat, struct])
+def test_the_columns_that_ask_are_read_once_for_runs_that_ask_the_same(
+    layout, tmp_path, monkeypatch
+):
+    content = layout(random.Random(2))
+    for run in range(4):
+        name = f"details_sums|0_2025-01-31T12-30-{run:02d}.parquet"
+        write_parquet(tmp_path / f"run{run}" / name, content if run < 3 else content[:1])
+    read_columns = []
+    parquet_parts = lighteval_details.parquet_parts
+
+    def noted(path, columns):
+        for part in parquet_parts(path, columns):
+            read_columns.append(str(part.schema))
+            yield part
+
+    monkeypatch.setattr(lighteval_details, "parquet_parts", noted)
+    assert len(rows(tmp_path, text=False, metric="acc")) == 7
+    asking = "example" if layout is flat else "query"
+    assert [asking in columns for columns in read_columns] == [True, False, False, True]
+
+
+def test_columns_too_large_to_keep_are_read_each_time(tmp_path, monkeypatch):
+    path = write_parquet(tmp_path / "x.parquet", [{"question": "a?"}])
+    stored = []
+    base_parquet.parquet_parts(path, lambda found: stored.append(found) or ["question"]).__next__()
+    assert stored[0].raw(["question"]) == stored[0].raw(["question"])
+    monkeypatch.setattr(base_parquet, "_KEPT", 0)
+    assert stored[0].raw(["question"]) is None
 
 
 def test_a_results_file_is_read_once_for_all_tasks_of_a_run(tmp_path, monkeypatch):

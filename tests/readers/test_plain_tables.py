@@ -399,3 +399,14 @@ def test_a_value_nested_too_deeply_is_told_with_its_row(tmp_path: Path, other: s
                            for n, v in enumerate(values)))  # fmt: skip
     with pytest.raises(InputError, match="row 301: nested too deeply"):
         read(log)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_options_that_are_commas_count_once_each(kind, tmp_path):
+    path = tmp_path / f"run.{kind}"
+    if kind == "jsonl":
+        lines = [{"question": f"{n}?", "choices": [",", ","], "correct": 1} for n in range(3)]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    else:
+        path.write_text('question,choices,correct\n1?,"["","","",""]",1\n')
+    assert set(read(path).data["k"].to_pylist()) == {2}

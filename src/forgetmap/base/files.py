@@ -337,7 +337,8 @@ def looking_once() -> Iterator[None]:
         >>> found, len(find_files(log, "*.json"))
         ([], 1)
     """
-    token = _LOOKED_AT.set({})
+    known = _LOOKED_AT.get()
+    token = _LOOKED_AT.set({} if known is None else known)
     try:
         yield
     finally:
@@ -397,6 +398,12 @@ def size_of(path: str | Path) -> int:
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
+def _names_under(folder: Path) -> Iterator[str]:
+    """The names of all files under a folder, without a look at the files themselves."""
+    for place, names in _folders(folder):
+        yield from (os.path.join(os.path.relpath(place, folder), name) for name in names)
+
+
 def same_content(one: Path, other: Path) -> bool:
     """Whether two files or folders hold the same bytes under the same names.
 
@@ -409,11 +416,10 @@ def same_content(one: Path, other: Path) -> bool:
     if one.resolve() == other.resolve():
         return True
     if one.is_dir() and other.is_dir():
-        ours, theirs = (
-            sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-            for folder in (one, other)
-        )
-        return ours == theirs and all(filecmp.cmp(one / n, other / n, shallow=False) for n in ours)
+        ours, theirs = (sorted(_names_under(folder)) for folder in (one, other))
+        pairs = [(one / name, other / name) for name in ours] if ours == theirs else []
+        files = (pair for pair in pairs if any(path.is_file() for path in pair))
+        return ours == theirs and all(same_content(*pair) for pair in files)
     if one.is_dir() or other.is_dir():
         return False
     return filecmp.cmp(one, other, shallow=False)

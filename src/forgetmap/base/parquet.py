@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +23,7 @@ PART_BYTES = 64 * MIB
 """Rows are handed out in parts of about this size at most."""
 _SAFE = 256 * MIB
 _FEW = 10_000
+_KEPT = 8 * MIB
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT96": 12}
 
 
@@ -33,7 +35,7 @@ def parquet_schema(path: Path) -> pa.Schema:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[pq.ParquetFile, pa.Schema]]:
-    """Open a Parquet file, as suits one of few rows; look at its schema and number of rows."""
+    """Open a Parquet file; look at its schema and number of rows."""
     with _open(path) as file:
         try:
             schema = file.schema_arrow
@@ -44,7 +46,7 @@ def _opened(path: Path) -> Iterator[tuple[pq.ParquetFile, pa.Schema]]:
 
 
 def _open(path: Path) -> pq.ParquetFile:
-    if path.exists() and not path.is_file():  # a pipe or device would keep us waiting
+    if not path.is_file() and path.exists():  # a pipe or device would keep us waiting
         raise InputError(f"{path}: is not a plain file")
     try:
         return pq.ParquetFile(path, pre_buffer=False)
@@ -75,8 +77,37 @@ def parquet_rows(path: Path) -> int:
     return int(pq.read_metadata(path).num_rows)
 
 
-Columns = Sequence[str] | Callable[[pa.Schema], Sequence[str]]
-"""Names, or a function that chooses them once the schema is known."""
+class Stored(NamedTuple):
+    """What a file stores, before any of it is decoded."""
+
+    path: Path
+    schema: pa.Schema
+    footer: pq.FileMetaData
+
+    def raw(self, columns: Sequence[str]) -> list[object] | None:
+        """Some columns as they are stored: equal values of two files mean equal content.
+
+        None where they are too large to keep.
+        """
+        kinds = [self.schema.field(name.partition(".")[0]) for name in columns]
+        found: list[object] = [*kinds, self.footer.num_rows]
+        chunks = _chunks(self.footer, columns)
+        if sum(chunk.total_compressed_size for _, chunk in chunks) > _KEPT:
+            return None
+        with self.path.open("rb", buffering=0) as content:
+            for _, chunk in chunks:
+                pages = [chunk.data_page_offset]
+                pages += [chunk.dictionary_page_offset] if chunk.has_dictionary_page else []
+                if min(pages) < 0 or chunk.total_compressed_size < 0:
+                    return None
+                content.seek(min(pages))
+                found += [chunk.path_in_schema, chunk.num_values, chunk.compression]
+                found.append(content.read(chunk.total_compressed_size))
+        return found
+
+
+Columns = Sequence[str] | Callable[[Stored], Sequence[str]]
+"""Names, or a function that chooses them once the file was looked into."""
 
 
 def parquet_head(path: Path, rows: int) -> list[dict[str, object]]:
@@ -100,7 +131,7 @@ def parquet_parts(
         stack.enter_context(damage_told(path))
         file, schema = stack.enter_context(_opened(path))
         if callable(columns):
-            columns = columns(schema)
+            columns = columns(Stored(path, schema, file.metadata))
         numbers, texts = _measure(file.metadata, columns)
         check_unpacked(path, numbers, packed)
         per_row = max(1, numbers // max(1, file.metadata.num_rows))
@@ -108,11 +139,11 @@ def parquet_parts(
         groups = list(range(file.metadata.num_row_groups))[: 1 if only_first_group else None]
         if texts and _longest_texts(path, texts, groups) * rows <= PART_BYTES:
             texts = []  # however often a text occurs, a part stays small
-        # For few rows, threads and buffers cost too much.
+        # For few rows, threads cost too much.
         many = file.metadata.num_rows > _FEW and not only_first_group
-        if texts or many:
+        if texts:
             again = pq.ParquetFile(
-                path, metadata=file.metadata, read_dictionary=texts, pre_buffer=many
+                path, metadata=file.metadata, read_dictionary=texts, pre_buffer=False
             )
             file = stack.enter_context(again)
         unpacked = 0
@@ -124,23 +155,29 @@ def parquet_parts(
                 yield _written_out(part, schema) if texts else part
 
 
+def _chunks(
+    footer: pq.FileMetaData, columns: Sequence[str] | None
+) -> list[tuple[int, pq.ColumnChunkMetaData]]:
+    """What the footer says of the wanted columns in each group of rows, with their numbers."""
+    names = [footer.schema.column(index).path for index in range(footer.num_columns)]
+    wanted = None if columns is None else tuple(f"{name}." for name in columns)
+    chosen = [i for i, name in enumerate(names) if wanted is None or f"{name}.".startswith(wanted)]
+    groups = map(footer.row_group, range(footer.num_row_groups))
+    return [(index, group.column(index)) for group in groups for index in chosen]
+
+
 def _measure(footer: pq.FileMetaData, columns: Sequence[str] | None) -> tuple[int, list[str]]:
     """The bytes of all numbers, and the columns of text that might hold more than is stored."""
-    wanted = None if columns is None else tuple(f"{name}." for name in columns)
     numbers, potential = 0, 0
     texts: dict[str, None] = {}
-    for group in map(footer.row_group, range(footer.num_row_groups)):
-        for index in range(group.num_columns):
-            chunk = group.column(index)
-            if wanted is not None and not f"{chunk.path_in_schema}.".startswith(wanted):
-                continue
-            if chunk.physical_type == "BYTE_ARRAY":
-                potential += chunk.num_values * chunk.total_uncompressed_size
-                if footer.schema.column(index).logical_type.type in ("STRING", "NONE", "JSON"):
-                    texts[chunk.path_in_schema] = None
-            else:
-                width = footer.schema.column(index).length or _WIDTHS.get(chunk.physical_type, 8)
-                numbers += chunk.num_values * width
+    for index, chunk in _chunks(footer, columns):
+        if chunk.physical_type == "BYTE_ARRAY":
+            potential += chunk.num_values * chunk.total_uncompressed_size
+            if footer.schema.column(index).logical_type.type in ("STRING", "NONE", "JSON"):
+                texts[chunk.path_in_schema] = None
+        else:
+            width = footer.schema.column(index).length or _WIDTHS.get(chunk.physical_type, 8)
+            numbers += chunk.num_values * width
     return numbers, list(texts) if potential > _SAFE else []
 
 
@@ -150,7 +187,7 @@ def _longest_texts(path: Path, texts: list[str], groups: list[int]) -> int:
     What is not stored so takes as much room in the file as in memory.
     """
     longest = 0
-    with pq.ParquetFile(path, read_dictionary=texts) as file:
+    with pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
         for group in groups:
             first = next(file.iter_batches(1, row_groups=[group], columns=texts), None)
             if first is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, get_args
 import numpy as np
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import same_content
+from forgetmap.base.files import looking_once, same_content
 from forgetmap.base.words import some
 from forgetmap.map import published
 from forgetmap.map.causes import count_causes
@@ -81,6 +81,7 @@ class CompareOptions(TypedDict, total=False):
     tick: Callable[[int], None] | None
 
 
+@looking_once()
 def compare_logs(
     before: str | Path | Samples,
     after: str | Path | Samples,

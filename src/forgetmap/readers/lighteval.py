@@ -8,8 +8,7 @@ column for each metric. `lighteval_details` says what the columns hold.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +18,6 @@ import pyarrow.compute as pc
 
 from forgetmap.base.files import find_files
 from forgetmap.base.json import read_json
-from forgetmap.base.parquet import parquet_parts
 from forgetmap.base.values import file_name, optional_text
 from forgetmap.readers.framework import (
     ReadOptions,
@@ -33,10 +31,12 @@ from forgetmap.readers.framework import (
 )
 from forgetmap.readers.lighteval_details import (
     Details,
+    LastRead,
+    Part,
     Recall,
     details_of,
     numbers,
-    wanted_columns,
+    stored_parts,
 )
 from forgetmap.samples.options import OPTION_COLUMNS, softmax
 from forgetmap.samples.table import SCHEMA, Meta, Samples, together
@@ -64,10 +64,13 @@ def read(path: Path, how: ReadOptions) -> Samples:
     numbered.sort(key=lambda each: each[0][:2])  # runs that ask the same, one after another
 
     def parts() -> Iterator[dict[str, pa.Array]]:
-        recall = Recall()
+        last, recall = LastRead(), Recall()
         for run, file, repeat in numbered:
             how.tick(file.stat().st_size)
-            yield from _parts(run, file, repeat, how, recall, meta.warnings)
+            how.tally.files.add(file)
+            with malformed(file, what="is not a readable Parquet file of lighteval"):
+                stored = stored_parts(file, how.text, last)
+                yield from _parts(run, file, repeat, stored, how, recall, meta.warnings)
 
     return Samples.collect(together(parts()), meta)
 
@@ -141,31 +144,34 @@ def _read_results(path: Path) -> _Results:
 
 
 def _parts(
-    run: Run, file: Path, repeat: int, how: ReadOptions, recall: Recall, warnings: list[str]
+    run: Run,
+    file: Path,
+    repeat: int,
+    parts: Iterable[Part],
+    how: ReadOptions,
+    recall: Recall,
+    warnings: list[str],
 ) -> Iterator[dict[str, pa.Array]]:
     """Columns of Samples, some rows and one metric at a time."""
     left_out: dict[str, None] = {}
-    with malformed(file, what="is not a readable Parquet file of lighteval"):
-        done = 0
-        how.tally.files.add(file)
-        for part in parquet_parts(file, partial(wanted_columns, file, how.text)):
-            scored = False
-            details = details_of(part, done, how.text, recall)
-            columns = _columns(details, how)
-            columns["source"] = pc.binary_join_element_wise(
-                file_name(file), numbers(done + 1, len(part)), ":"
-            )
-            for metric, scores in _item_scores(details.metrics):
-                if scores is None:
-                    left_out[f"metric {metric!r} is not a number per item and was left out"] = None
-                    continue
-                scored = True
-                yield _of_metric(run, repeat, metric, scores, columns)
-            done += len(part)
-            how.tally.records += len(part)
-            how.tally.left_out += 0 if scored else len(part)
-            if not scored:
-                left_out["no metric is a number per item, so all its rows were left out"] = None
+    for part in parts:
+        rows = len(part.rows)
+        scored = False
+        details = details_of(part, how.text, recall)
+        columns = _columns(details, how)
+        columns["source"] = pc.binary_join_element_wise(
+            file_name(file), numbers(part.first + 1, rows), ":"
+        )
+        for metric, scores in _item_scores(details.metrics):
+            if scores is None:
+                left_out[f"metric {metric!r} is not a number per item and was left out"] = None
+                continue
+            scored = True
+            yield _of_metric(run, repeat, metric, scores, columns)
+        how.tally.records += rows
+        how.tally.left_out += 0 if scored else rows
+        if not scored:
+            left_out["no metric is a number per item, so all its rows were left out"] = None
     warnings += [f"{run.task}: {text}" for text in left_out]
 
 
@@ -183,7 +189,10 @@ def _columns(details: Details, how: ReadOptions) -> dict[str, pa.Array]:
         columns["wording"] = asked.wording
     if how.text:
         columns |= _texts(details, by_likelihood or [False] * len(asked.queries))
-    return {name: pa.array(values, SCHEMA.field(name).type) for name, values in columns.items()}
+    return {
+        name: values if isinstance(values, pa.Array) else pa.array(values, SCHEMA.field(name).type)
+        for name, values in columns.items()
+    }
 
 
 def _texts(details: Details, by_likelihood: list[bool]) -> dict[str, list[str | None]]:

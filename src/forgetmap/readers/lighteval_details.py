@@ -6,8 +6,8 @@ of a task, as they ask the same; text columns are only touched when text was ask
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.parquet import Stored, parquet_parts
 from forgetmap.samples.identity import content_hash, wording_hash
 
 
@@ -27,9 +28,16 @@ class Asked:
         self.queries = queries
         self.options = options
         self.targets = targets
-        self._hashed: tuple[list[bool] | None, list[int | None]] | None = None
+        self._hashed: tuple[list[bool] | None, pa.Array] | None = None
 
-    def items(self, by_likelihood: list[bool] | None) -> list[int | None]:
+    def part(self, first: int, rows: int) -> Asked:
+        """Some of the items, from one on."""
+        if rows == len(self.queries):
+            return self
+        lists = (self.queries, self.options, self.targets)
+        return Asked(*(values[first : first + rows] for values in lists))
+
+    def items(self, by_likelihood: list[bool] | None) -> pa.Array:
         """The hashes of the items; null where there is no question.
 
         The options belong to an item's content only where it was scored by their likelihood:
@@ -41,46 +49,77 @@ class Asked:
                 pairs = zip(self.options, by_likelihood, strict=True)
                 shown = [options if scored else [] for options, scored in pairs]
             items = zip(self.queries, shown, self.targets, strict=True)
-            self._hashed = (
-                by_likelihood,
-                [
-                    content_hash(query, [options, targets]) if query else None
-                    for query, options, targets in items
-                ],
-            )
+            hashes = [
+                content_hash(query, [options, targets]) if query else None
+                for query, options, targets in items
+            ]
+            self._hashed = by_likelihood, pa.array(hashes, pa.uint64())
         return self._hashed[1]
 
     @cached_property
-    def k(self) -> list[int | None]:
+    def k(self) -> pa.Array:
         """How many options were shown; null for an open answer."""
-        return [len(options) if len(options) > 1 else None for options in self.options]
+        sizes = [len(options) if len(options) > 1 else None for options in self.options]
+        return pa.array(sizes, pa.int32())
 
     @cached_property
-    def wording(self) -> list[int | None]:
+    def wording(self) -> pa.Array:
         """The hashes of the words alone; null where there is not one right answer."""
-        return [
+        hashes = [
             wording_hash(query, options, targets[0]) if query and len(targets) == 1 else None
             for query, options, targets in zip(
                 self.queries, self.options, self.targets, strict=True
             )
         ]
+        return pa.array(hashes, pa.uint64())
+
+
+class Part(NamedTuple):
+    """Some rows of a details file, as they are stored."""
+
+    rows: pa.RecordBatch
+    first: int
+    """The number of the first row in its file, from 0 on."""
+    known: bool
+    """Whether the file asks what the last one asked; the columns that ask were then not read."""
+
+
+def stored_parts(file: Path, text: bool, last: LastRead) -> Iterator[Part]:
+    """The rows of a details file, with the columns that are needed and not known yet."""
+    first = 0
+    for rows in parquet_parts(file, partial(_wanted_columns, file, text, last)):
+        if first:
+            last.raw = None  # what a file asked is known while it came as one part
+        yield Part(rows, first, last.again)
+        first += len(rows)
+
+
+class LastRead:
+    """What the last file stores in the columns that ask: runs of a task store the same bytes."""
+
+    def __init__(self) -> None:
+        self.raw: list[object] | None = None
+        self.again = False
+
+    def look(self, stored: Stored, columns: Sequence[str]) -> None:
+        """See whether the next file asks the same."""
+        raw = stored.raw(columns)
+        self.again = raw is not None and raw == self.raw
+        self.raw = raw
 
 
 class Recall:
-    """What was asked last: the next run of the same task most often asks it again."""
+    """What the last file asked, worked out once for all files that ask the same."""
 
     def __init__(self) -> None:
-        self._columns: dict[str, pa.Array] = {}
-        self._asked: Asked | None = None
+        self._asked = Asked([], [], [])
 
-    def asked(self, columns: dict[str, pa.Array], work_out: Callable[[], Asked]) -> Asked:
-        """What some columns ask, worked out only if they differ from the last ones."""
-        same = columns.keys() == self._columns.keys() and all(
-            column.equals(self._columns[name]) for name, column in columns.items()
-        )
-        if self._asked is None or not same:
-            self._asked = None  # so that memory holds one at a time
-            self._asked, self._columns = work_out(), columns
+    def asked(self, part: Part, work_out: Callable[[], Asked]) -> Asked:
+        """What some rows ask."""
+        if part.known:
+            return self._asked.part(part.first, len(part.rows))
+        self._asked = Asked([], [], [])  # so that memory holds one at a time
+        self._asked = work_out()
         return self._asked
 
 
@@ -107,26 +146,38 @@ class Details(NamedTuple):
         ]
 
 
-def details_of(table: pa.RecordBatch, first: int, text: bool, recall: Recall) -> Details:
-    """What some rows say, of which the first has a number, from 0 on."""
-    if "doc" in table.schema.names:
-        return _struct_details(table, text, recall)
-    return _flat_details(table, first, text, recall)
+def details_of(part: Part, text: bool, recall: Recall) -> Details:
+    """What some rows say."""
+    layout = _struct_details if "doc" in part.rows.schema.names else _flat_details
+    return layout(part, text, recall)
 
 
-def wanted_columns(file: Path, text: bool, schema: pa.Schema) -> list[str]:
-    """The columns to read, of either layout."""
-    if {"doc", "metric", "model_response"} <= set(schema.names):
-        return _struct_columns(text)
-    if "example" in schema.names and {"metrics", *_METRICS} & set(schema.names):
-        return _flat_columns(schema, text)
-    raise InputError(f"{file}: has neither the flat nor the struct columns of lighteval's details")
+def _wanted_columns(file: Path, text: bool, last: LastRead, stored: Stored) -> list[str]:
+    """The columns to read, of either layout, without those that ask what is known already."""
+    schema = stored.schema
+    structs = _has_structs(schema)
+    if not structs and not _is_flat(schema):
+        raise InputError(
+            f"{file}: has neither the flat nor the struct columns of lighteval's details"
+        )
+    wanted = _struct_columns(text) if structs else _flat_columns(schema, text)
+    asking = [name for name in wanted if name in _ASKING]
+    last.look(stored, asking)
+    # A struct of which no field is read would be missing.
+    if not last.again or (structs and schema.field("doc").type.get_field_index("id") < 0):
+        return wanted
+    return [name for name in wanted if name not in asking]
 
 
 # --- the flat layout, up to 0.10 ------------------------------------------------------------------
 
 _METRICS = ("acc", "acc_norm", "mc1", "mc2", "em", "f1")
 """Columns of the leaderboard's first files, before `metrics` held them."""
+
+
+def _is_flat(schema: pa.Schema) -> bool:
+    """Whether a file has this layout."""
+    return "example" in schema.names and bool({"metrics", *_METRICS} & set(schema.names))
 
 
 def _flat_columns(schema: pa.Schema, text: bool) -> list[str]:
@@ -146,16 +197,16 @@ def _scored_by_likelihood(schema: pa.Schema) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_floating(kind))
 
 
-def _flat_details(table: pa.RecordBatch, first: int, text: bool, recall: Recall) -> Details:
+def _flat_details(part: Part, text: bool, recall: Recall) -> Details:
     """There is no id; rows are numbered, in the harness's order."""
+    table = part.rows
     names = table.schema.names
-    content = {name: table[name] for name in ("example", *_LISTS) if name in names}
     predictions = table["predictions"].to_pylist() if "predictions" in names else []
     scored_by_likelihood = _scored_by_likelihood(table.schema)
     return Details(
         metrics=table["metrics"] if "metrics" in names else _metrics_struct(table),
-        refs=numbers(first, len(table)),
-        asked=recall.asked(content, lambda: _flat_asked(table)),
+        refs=numbers(part.first, len(table)),
+        asked=recall.asked(part, lambda: _flat_asked(table)),
         likelihoods=[[_listed(value)[0] for value in values or ()] for values in predictions]
         if scored_by_likelihood
         else None,
@@ -166,6 +217,8 @@ def _flat_details(table: pa.RecordBatch, first: int, text: bool, recall: Recall)
 
 
 _LISTS = ("choices", "gold", "gold_index")
+_ASKING = ("example", *_LISTS, "doc.query", "doc.choices", "doc.gold_index")
+"""Columns that say what was asked, in either layout."""
 
 
 def _flat_asked(table: pa.RecordBatch) -> Asked:
@@ -179,8 +232,9 @@ def _flat_asked(table: pa.RecordBatch) -> Asked:
     return Asked(table["example"].to_pylist(), options, targets)
 
 
+@lru_cache(maxsize=2)
 def numbers(first: int, rows: int) -> pa.Array:
-    """The numbers of some rows as text.
+    """The numbers of some rows as text; the files of a task have the same.
 
     Example:
         >>> numbers(5, 3).to_pylist()
@@ -209,6 +263,13 @@ def _metrics_struct(table: pa.RecordBatch) -> pa.StructArray:
 # --- the structs from 0.11 on ---------------------------------------------------------------------
 
 
+def _has_structs(schema: pa.Schema) -> bool:
+    """Whether a file has this layout."""
+    if not {"doc", "metric", "model_response"} <= set(schema.names):
+        return False
+    return bool(pa.types.is_struct(schema.field("doc").type))
+
+
 def _struct_columns(text: bool) -> list[str]:
     wanted = ["doc.query", "doc.choices", "doc.gold_index", "doc.id", "metric"]
     wanted += ["model_response.logprobs"]
@@ -217,17 +278,12 @@ def _struct_columns(text: bool) -> list[str]:
     )
 
 
-def _struct_details(table: pa.RecordBatch, text: bool, recall: Recall) -> Details:
-    doc, response = table["doc"], table["model_response"]
-    content = {
-        name: doc.field(index)
-        for name in ("query", "choices", "gold_index")
-        if (index := doc.type.get_field_index(name)) >= 0
-    }
-    asked = recall.asked(content, lambda: _struct_asked(doc))
+def _struct_details(part: Part, text: bool, recall: Recall) -> Details:
+    doc, response = part.rows["doc"], part.rows["model_response"]
+    asked = recall.asked(part, lambda: _struct_asked(doc))
     likelihoods = [values or [] for values in _field(response, "logprobs")]
     return Details(
-        metrics=table["metric"],
+        metrics=part.rows["metric"],
         refs=[str(value) for value in _field(doc, "id")],
         asked=asked,
         likelihoods=likelihoods if any(likelihoods) else None,

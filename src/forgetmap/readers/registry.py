@@ -40,7 +40,11 @@ def read(path: str | Path, how: ReadOptions | None = None) -> Samples:
         >>> len(read(log))
         2
     """
-    path = Path(path)
+    with looking_once():
+        return _read(Path(path), how)
+
+
+def _read(path: Path, how: ReadOptions | None) -> Samples:
     try:
         if not path.exists():
             raise InputError(f"{path}: no such file or folder")

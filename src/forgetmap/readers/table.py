@@ -7,6 +7,7 @@ The columns are guessed from their names. A warning says what was guessed, and f
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,23 +73,38 @@ class TableReader:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows of the file as Samples, and what is to be said about them."""
-        table = open_table(self.file, self.how, self.meta.warnings)
-        names = dict.fromkeys(table.names)
         rows = 0
-        if names:
-            self._match(names, table)
-        for frame in ahead(table.frames(self._wanted())):
-            new = [name for name in frame.names if name not in names]
-            names |= dict.fromkeys(new)
-            if any(name.lower() in KNOWN for name in new) or not self.columns:
-                self._match(names, table)
+        table = open_table(self.file, self.how, self.meta.warnings)
+        for frame, columns in ahead(self._read(table)):
             rows += frame.rows
             self.how.tally.records += frame.rows
-            yield from self._batch(frame)
+            yield from self._batch(frame, columns)
         if rows:
             self._tell()
         elif f"{self.name}: holds no records" not in self.meta.warnings:
             self.meta.warnings.append(f"{self.name}: holds no records")
+
+    def _read(self, table: Table) -> Iterator[tuple[Frame, dict[str, Column]]]:
+        """Some rows at a time, with the columns that are needed and there."""
+        names = dict.fromkeys(table.names)
+        if names:
+            self._match(names, table)
+        for frame in table.frames(self._wanted()):
+            new = [name for name in frame.names if name not in names]
+            names |= dict.fromkeys(new)
+            if any(name.lower() in KNOWN for name in new) or not self.columns:
+                self._match(names, table)
+            with self._named(frame.first + np.arange(frame.rows)):
+                columns = {need: frame.get(self.columns[need]) for need in self._needed()}
+            yield frame, {need: column for need, column in columns.items() if column is not None}
+
+    @contextmanager
+    def _named(self, rows: NDArray[np.int64]) -> Iterator[None]:
+        """Name the row of the file that holds a bad value, of the rows that are worked on."""
+        try:
+            yield
+        except BadValue as error:
+            raise InputError(f"{self.file} row {rows[error.place]}: {error}") from error
 
     def _match(self, names: dict[str, None], table: Table) -> None:
         matched = match_columns(names, self.how.columns, self.file, table.examples)
@@ -96,14 +112,12 @@ class TableReader:
 
     def _wanted(self) -> list[str]:
         """The columns to read."""
-        return [column for need, column in self.columns.items() if need not in self._unread]
+        return [self.columns[need] for need in self._needed()]
 
-    @property
-    def _unread(self) -> set[str]:
+    def _needed(self) -> list[str]:
         """Without text, the model's answers are not needed, unless they are to be scored."""
-        if self.how.text:
-            return set()
-        return {"response"} if "score" not in self.columns else {"answer", "response"}
+        unread = {"response"} if "score" not in self.columns else {"answer", "response"}
+        return [need for need in self.columns if self.how.text or need not in unread]
 
     def _tell(self) -> None:
         guess = ", ".join(f"{need} from {column!r:.60}" for need, column in self.columns.items())
@@ -127,32 +141,20 @@ class TableReader:
 
     # --- some rows ------------------------------------------------------------------------------
 
-    def _batch(self, frame: Frame) -> Iterator[pa.RecordBatch]:
+    def _batch(self, frame: Frame, columns: dict[str, Column]) -> Iterator[pa.RecordBatch]:
         rows = np.arange(frame.rows)
         place = None
-        try:
-            columns = self._columns(frame)
-            if "score" in columns and columns["score"].any(list):
+        if "score" in columns and columns["score"].any(list):
+            with self._named(frame.first + rows):
                 rows, place, columns = _one_score_each(columns)
+        with self._named(frame.first + rows):
             made = self._samples(columns, rows + frame.first, place)
-        except BadValue as error:
-            row = frame.first + int(rows[error.place])
-            raise InputError(f"{self.file} row {row}: {error}") from error
         named = pc.or_(pc.is_valid(made["item"]), pc.is_valid(made["item_ref"]))
         batch = complete(made)
         if not pc.all(named).as_py():
             self.nameless += len(set(rows[~named.to_numpy(zero_copy_only=False)]))
             batch = batch.filter(named)
         yield batch
-
-    def _columns(self, frame: Frame) -> dict[str, Column]:
-        """The columns that are needed and there."""
-        read = {
-            need: frame.get(column)
-            for need, column in self.columns.items()
-            if need not in self._unread
-        }
-        return {need: column for need, column in read.items() if column is not None}
 
     def _samples(
         self, columns: dict[str, Column], rows: NDArray[np.int64], place: NDArray[np.int64] | None
@@ -165,22 +167,29 @@ class TableReader:
             return columns.get(need, nothing)
 
         choices = with_options(column("choices"))
-        contents = [column("question").contents(), choices.contents(), column("target").contents()]
+        parts = {"question": column("question"), "choices": choices, "target": column("target")}
+        contents = [
+            part.contents() if need in columns or need == "question" else None
+            for need, part in parts.items()
+        ]
         row = pa.array(rows).cast(pa.string())
         made = {
-            "model": _or_else(column("model"), self._model()),
+            "model": _or_else(columns.get("model"), self._model(), size),
             "run": pa.repeat(pa.scalar(self.name), size),
-            "task": _or_else(column("task"), "all"),
+            "task": _or_else(columns.get("task"), "all", size),
             "item": hash_contents(contents, self.connection),
-            "item_ref": row if self.by_row else _or_else(column("id"), None),
+            "item_ref": row if self.by_row else _or_none(column("id").texts()),
             "repeat": self._numbered(columns.get("repeat"), size, place),
-            "metric": _or_else(column("metric"), "score"),
+            "metric": _or_else(columns.get("metric"), "score", size),
             **self._scores(column("score"), column("answer"), column("target")),
-            "k": _options_shown(columns.get("k"), choices),
-            "gold_probability": column("gold_probability").map(_probability, pa.float64()),
-            "cluster": _or_else(column("cluster"), None),
             "source": pc.binary_join_element_wise(self.name, row, ":"),
         }
+        if {"k", "choices"} & columns.keys():
+            made["k"] = _options_shown(columns.get("k"), choices)
+        if "gold_probability" in columns:
+            made["gold_probability"] = columns["gold_probability"].map(_probability, pa.float64())
+        if "cluster" in columns:
+            made["cluster"] = _or_none(columns["cluster"].texts())
         if "option_probabilities" in columns:
             made |= _options(columns["option_probabilities"], column("right_option"))
         if self.how.wording and "question" in columns:
@@ -236,10 +245,11 @@ def _one_score_each(
     return rows, place, taken
 
 
-def _or_else(column: Column, default: str | None) -> pa.Array:
+def _or_else(column: Column | None, default: str, rows: int) -> pa.Array:
     """The texts of a column; the default where there is none."""
-    texts = _or_none(column.texts())
-    return texts if default is None else pc.fill_null(texts, default)
+    if column is None:
+        return pa.repeat(default, rows)
+    return pc.fill_null(_or_none(column.texts()), default)
 
 
 def _or_none(texts: pa.Array) -> pa.Array:

@@ -72,7 +72,8 @@ def numbered(samples: Samples, connection: duckdb.DuckDBPyConnection) -> Samples
         source = f"read_parquet({quoted(plain_path(samples.data))})"
     else:
         connection.register("rows", samples.data)
-    if not _again(connection, f"SELECT coalesce(item, hash(item_ref)) FROM {source}"):
+    key = "item" if samples.null_count("item") == 0 else "coalesce(item, hash(item_ref))"
+    if not _again(connection, f"SELECT {key} FROM {source}"):
         return samples  # the plain case, in one column
     same = ", ".join((*_SAME, "repeat"))
     several = _again(connection, f"SELECT hash({same}) FROM {source}")

@@ -234,5 +234,5 @@ def sizes(column: Column) -> pa.Array:
         [2, None, None]
     """
     if isinstance(column, ListColumn):
-        return pc.add(pc.count_substring(column.values, '","'), 1).cast(pa.int64())
+        return pc.divide(pc.count_substring(column.values, '"'), 2).cast(pa.int64())
     return column.map(lambda value: len(value) if isinstance(value, list) else None, pa.int64())

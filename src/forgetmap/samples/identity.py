@@ -38,17 +38,21 @@ def content_hash(*parts: object) -> int:
 _EMPTY = blake2b(digest_size=8)
 
 
-def hash_contents(columns: Sequence[pa.Array], connection: duckdb.DuckDBPyConnection) -> pa.Array:
+def hash_contents(
+    columns: Sequence[pa.Array | None], connection: duckdb.DuckDBPyConnection
+) -> pa.Array:
     """Hash the contents of many items at once: one text column for each part, without nulls.
 
     An item whose first part is empty has no content, and null for a hash. The hash is the lower
-    half of the MD5 of all parts, each with its length before it.
+    half of the MD5 of all parts, each with its length before it. A part that is None is empty in
+    every row.
     """
-    names = [f"part{number}" for number in range(len(columns))]
-    connection.register("contents", pa.table(dict(zip(names, columns, strict=True))))
-    parts = ", ".join(f"strlen({name}), ' ', {name}" for name in names)
+    named = {f"part{number}": column for number, column in enumerate(columns)}
+    given = {name: column for name, column in named.items() if column is not None}
+    connection.register("contents", pa.table(given))
+    parts = ", ".join(f"strlen({name}), ' ', {name}" if name in given else "'0 '" for name in named)
     lower = f"(md5_number(concat({parts})) & {2**64 - 1})::UBIGINT"
-    item = f"CASE WHEN {names[0]} <> '' THEN {lower} END"
+    item = f"CASE WHEN part0 <> '' THEN {lower} END"
     hashed = connection.sql(f"SELECT {item} FROM contents")
     return hashed.to_arrow_table().column(0).combine_chunks()
 

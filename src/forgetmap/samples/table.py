@@ -153,6 +153,7 @@ class Samples:
             for batch in ahead(rest):
                 writer.write_batch(batch)
         samples.data = path
+        samples._spilled = True
         return samples
 
     @classmethod
@@ -299,6 +300,8 @@ class Samples:
         return chosen
 
     _origin: Samples | None = None
+    _spilled = False
+    """Whether the file was written just now, so that its footer can be trusted."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -307,6 +310,8 @@ class Samples:
         return self.meta.settings.get(model, {})
 
     def __len__(self) -> int:
+        if self._spilled and self.model is None:
+            return self.rows
         return sum(batch.num_rows for batch in self.to_batches(["model"]))
 
 
@@ -404,8 +409,11 @@ def complete(columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
         none = pa.scalar(None, pa.float64())
         full["score"] = score = pa.compute.if_else(not_a_number, none, score)
     if full["status"].null_count:
-        default = pa.compute.if_else(pa.compute.is_null(score), "unscored", "ok")
-        full["status"] = pa.compute.coalesce(full["status"], default)
+        default = pa.repeat("ok", rows)
+        if score.null_count:
+            default = pa.compute.if_else(pa.compute.is_null(score), "unscored", "ok")
+        given = full["status"].null_count < rows
+        full["status"] = pa.compute.coalesce(full["status"], default) if given else default
     return pa.RecordBatch.from_arrays(list(full.values()), schema=SCHEMA)
 
 
