@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forgetmap.base.display import show_with
 from forgetmap.base.exports import load_on_use
 from forgetmap.base.version import __version__
 
@@ -85,6 +84,3 @@ __getattr__ = load_on_use(
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-show_with("forgetmap.views.results")

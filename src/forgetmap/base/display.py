@@ -1,7 +1,7 @@
 """Results that show themselves: as a line, a table, a picture, a page.
 
-Views lie above results, so a result cannot import its view. The package names the module of views
-here, and a result asks it when it is used.
+Views lie above results, so a result cannot import its view. It loads the module of views by its
+name, when it is asked to show itself.
 """
 
 from __future__ import annotations
@@ -17,14 +17,8 @@ from forgetmap.base.model import Frozen
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_VIEWS = "views"
+_VIEWS = "forgetmap.views.results"
 _MADE = "made_again"
-_views: dict[str, str] = {}
-
-
-def show_with(module: str) -> None:
-    """Show results with the functions of this module."""
-    _views[_VIEWS] = module
 
 
 def remember(result: Result, make_again: Callable[[], Any]) -> None:
@@ -89,7 +83,7 @@ class Result(Frozen):
         return Path(path)
 
     def _view(self, name: str, *arguments: Any) -> Any:
-        return getattr(import_module(_views[_VIEWS]), name)(self, *arguments)
+        return getattr(import_module(_VIEWS), name)(self, *arguments)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

@@ -221,7 +221,7 @@ def scale(result: StudyResult) -> Figure | None:
     if not slopes:
         return None
     figure, panels = plt.subplots(
-        1, len(slopes), figsize=(4.6 * len(slopes), 4.2), cut_in_the_middle=False, sharey=True
+        1, len(slopes), figsize=(4.6 * len(slopes), 4.2), squeeze=False, sharey=True
     )
     units = find_units(result.pairs)
     kinds = _kinds([unit.attributes.get(FAMILY) for unit in units])

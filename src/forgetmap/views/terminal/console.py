@@ -43,7 +43,6 @@ def say(out: Console, text: str, style: str = "") -> None:
             line.replace(" %", _KEPT + "%"),
             out.width,
             break_on_hyphens=False,
-            break_long_words=False,
             subsequent_indent=" " * (len(line) - len(line.lstrip(" "))),
         )
         for part in wrapped or [""]:
