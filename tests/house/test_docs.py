@@ -104,7 +104,7 @@ def test_the_command_line_reference_is_current(monkeypatch):
     import make_docs
 
     page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
-    assert page == make_docs.reference(), "run `make docs`"
+    assert page == make_docs.reference(), "run `make reference`"
 
 
 def test_links_between_pages_lead_somewhere():

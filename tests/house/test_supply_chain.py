@@ -33,7 +33,7 @@ def test_the_lock_file_holds_what_development_needs_by_hash():
 
 
 def test_workflows_may_only_read_unless_they_say_so():
-    assert [path.stem for path in WORKFLOWS] == ["check", "release"]
+    assert [path.stem for path in WORKFLOWS] == ["check", "docs", "release"]
     for path in WORKFLOWS:
         flow = yaml.safe_load(path.read_text())
         assert flow["permissions"] == {"contents": "read"}

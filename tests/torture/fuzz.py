@@ -54,8 +54,8 @@ BYTES = 2**30
 """Memory that a case may take beyond what the program itself takes."""
 PAIRED = 4
 """Every so many cases, what was read is also paired with the good log."""
-WHOLE_WAY = 40
-"""Every so many cases, the log is also shown, compared and its flips are listed."""
+WHOLE_WAY_OF_PAIRED = 10
+"""Every so many of those, the log is also shown, compared and its flips are listed."""
 WARM = ("table_jsonl", "samples_parquet")
 """Logs that are paired before memory is bounded, so that all code is loaded."""
 AT_ONCE = 50
@@ -96,16 +96,16 @@ def good_log(name: str) -> Samples:
         return in_memory(read(path, ReadOptions(text=True, wording=True)))
 
 
-def run_case(name: str, number: int, seed: int, good: Samples) -> str:
-    """Make a case and check all that must hold of it."""
+def run_case(name: str, number: int, seed: int, good: Samples, paired: int = PAIRED) -> str:
+    """Make a case and check all that must hold of it; every so many are paired."""
     with tempfile.TemporaryDirectory() as folder:
         case = make_case(ALL_LOGS[name], number, Path(folder), seed=seed)
         samples = read_case(case, good, Path(folder))
         if samples is None:
             return "refused"
-        if number % PAIRED == 0:
+        if number % paired == 0:
             pair_case(samples, good)
-        if number % WHOLE_WAY == 0:
+        if number % (WHOLE_WAY_OF_PAIRED * paired) == 0:
             survives(case.path)
         return "read"
 
@@ -153,7 +153,7 @@ def describe(error: BaseException) -> str:
 Task = tuple[str, range]
 
 
-def work(tasks: Connection, seed: int) -> None:
+def work(tasks: Connection, seed: int, paired: int) -> None:
     """Run the cases that come in, one result each, until there is none left."""
     signal.signal(signal.SIGPROF, stop)
     share_database()
@@ -164,7 +164,7 @@ def work(tasks: Connection, seed: int) -> None:
     while task := tasks.recv():
         name, numbers = task
         for number in numbers:
-            case = partial(run_case, name, number, seed, good[name])
+            case = partial(run_case, name, number, seed, good[name], paired)
             tasks.send(attempt(case, name, number))
         tasks.send(None)
 
@@ -189,14 +189,15 @@ def bound_memory() -> None:
 class Pool:
     """Workers that can hang or die without harm: the case is a failure, another takes over."""
 
-    def __init__(self, workers: int, seed: int) -> None:
+    def __init__(self, workers: int, seed: int, paired: int = PAIRED) -> None:
         self.seed = seed
+        self.paired = paired
         self.workers = [self._start() for _ in range(workers)]
 
     def _start(self) -> dict:
         ours, theirs = multiprocessing.Pipe()
         process = multiprocessing.get_context("fork").Process(
-            target=work, args=(theirs, self.seed), daemon=True
+            target=work, args=(theirs, self.seed, self.paired), daemon=True
         )
         process.start()
         theirs.close()
@@ -390,6 +391,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write the table of counts here")
     parser.add_argument("--json", type=Path, help="write the counts here")
     parser.add_argument("--ledger", type=Path, help="add a line with the counts to this file")
+    parser.add_argument(
+        "--paired", type=int, default=PAIRED, help="pair every so many cases with the good log"
+    )
     parser.add_argument("--workers", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--keep", type=int, default=5, help="keep as many failures of each kind")
     asked = parser.parse_args()
@@ -399,7 +403,7 @@ def main() -> int:
         for start in range(0, each, AT_ONCE)
         for name in ALL_LOGS
     ]
-    start, pool, found = time.monotonic(), Pool(asked.workers, asked.seed), []
+    start, pool, found = time.monotonic(), Pool(asked.workers, asked.seed, asked.paired), []
     kinds: Counter[str] = Counter()
     try:
         for one in pool.run(tasks):

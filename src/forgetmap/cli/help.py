@@ -127,7 +127,12 @@ def write_options(command: Any, ctx: Any, formatter: Any) -> None:
 
 def _grouped(options: dict[str, Any]) -> dict[str, list[str]]:
     """The names of the options of each group; all in one where they are few."""
-    homes = {name: title for title, names in GROUPS.items() for name in names}
+    homes = {
+        name: title
+        for title, names in GROUPS.items()
+        for name in names
+        if len(options.keys() & set(names)) > 1  # a group of one is none
+    }
     if len(options) < _MANY:
         homes = {}
     groups: dict[str, list[str]] = {title: [] for title in (*GROUPS, _OTHER)}

@@ -1,0 +1,133 @@
+"""Lay out the pages of the docs site: the Markdown of the repository, the API, a live gallery.
+
+    python docs/make_site.py            # writes build/pages, then run: mkdocs build --strict
+    python docs/make_site.py --plain    # without the pictures of the gallery
+
+Pages keep their places, so that the links between them work as they do in the repository.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import forgetmap
+from forgetmap.map.example import example_pipeline
+from forgetmap.views.html.theory import write_page
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ROOT / "build" / "pages"
+TOP = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
+WIDTHS = (1440, 768, 360)
+GALLERY = {
+    "report": "What one model lost and gained: the report of one comparison",
+    "lineage": "A pipeline of checkpoints: where it was lost, what came back",
+    "study/index": "Many pairs at once: the study of Harmon et al. as data",
+    "drift": "Behaviour: what the model can do, will do, and how",
+    "theory": "The theory lab: what an objective must do",
+}
+"""Every page that forgetmap makes, and what it shows."""
+API = """# Python
+
+Every public name of the package. [Use it from Python](../how-to/python.md) shows them at work.
+
+"""
+PUBLIC = (
+    *("api.compare", "api.lineage", "api.study", "api.drift", "api.gate", "api.demo"),
+    *("evaluate.run.evaluate", "mitigate.merge.merging.merge", "readers.registry.read"),
+    *("base.display.Result", "map.result.ForgettingMap", "map.result.Cell"),
+    *("lineage.result.Lineage", "study.result.StudyResult", "capabilities.drift_result.Drift"),
+    *("samples.table.Samples", "map.task_maps.TaskMap", "readers.framework.ReadOptions"),
+    *("gate.judgement.check_gate", "samples.identity.content_hash"),
+    *("base.errors.InputError", "base.errors.WithheldError"),
+)
+
+
+def main() -> None:
+    """Write all pages."""
+    shutil.rmtree(PAGES, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", PAGES / "docs", ignore=shutil.ignore_patterns("*.py"))
+    for name in TOP:
+        shutil.copy(ROOT / name, PAGES / name)
+    shutil.copy(ROOT / "README.md", PAGES / "index.md")
+    for page in sorted(PAGES.rglob("*.md")):
+        copy_linked(page)
+    blocks = "\n".join(f"::: forgetmap.{name}\n" for name in PUBLIC)
+    (PAGES / "docs" / "reference" / "python.md").write_text(API + blocks, encoding="utf-8")
+    write_gallery(PAGES / "gallery", pictures="--plain" not in sys.argv)
+
+
+def copy_linked(page: Path) -> None:
+    """Bring the files that a page links to, and the pages behind those."""
+    text = page.read_text(encoding="utf-8")
+    for target, _ in LINK.findall(text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        place = (page.parent / target).resolve()
+        source = ROOT / place.relative_to(PAGES)
+        if not place.exists() and source.is_file():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, place)
+            if place.suffix == ".md":
+                copy_linked(place)
+    text = text.replace("](README.md)", "](index.md)") if page.parent == PAGES else text
+    page.write_text(re.sub(r"\]\((\.\.?/)+README\.md\)", "](index.md)", text), encoding="utf-8")
+
+
+def write_gallery(folder: Path, *, pictures: bool) -> None:
+    """Make every kind of page from the bundled examples, and pictures of each."""
+    folder.mkdir(parents=True)
+    scores = ROOT / "examples" / "study" / "logs" / "scores"
+    before, after = scores / "smollm2-before.parquet", scores / "smollm2-airports-sft-0.parquet"
+    forgetmap.demo(report=folder / "report.html")
+    forgetmap.lineage(example_pipeline(), report=folder / "lineage.html")
+    forgetmap.study("published").report(folder / "study")
+    forgetmap.drift(before, after, manifest="open-suite", report=folder / "drift.html")
+    write_page(folder / "theory.html")
+    taken = take_pictures(folder) if pictures else set()
+    lines = [
+        "# Gallery",
+        "",
+        "Every page is live: open it and click. None of them asks the network.",
+    ]
+    for name, says in GALLERY.items():
+        lines += ["", f"## {says}", "", f"[Open the page]({name}.html)", ""]
+        shots = sorted(shot for shot in taken if shot.startswith(name.partition("/")[0]))
+        if shots:
+            images = "\n".join(f"[![{shot}]({shot})]({name}.html)" for shot in shots)
+            lines += ['<div class="gallery" markdown>', images, "</div>"]
+    (folder / "index.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def take_pictures(folder: Path) -> set[str]:
+    """Pictures at three widths, light and dark; none where there is no Chromium."""
+    browser_path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not browser_path:
+        print("no Chromium here: the gallery has no pictures", file=sys.stderr)
+        return set()
+    from playwright.sync_api import sync_playwright
+
+    taken = set()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        for name in GALLERY:
+            for scheme in ("light", "dark"):
+                for width in WIDTHS:
+                    page = browser.new_page(
+                        viewport={"width": width, "height": 900}, color_scheme=scheme
+                    )
+                    page.goto((folder / f"{name}.html").as_uri())
+                    page.wait_for_load_state("networkidle")
+                    shot = f"{name.partition('/')[0]}-{width}-{scheme}.png"
+                    page.screenshot(path=folder / shot)
+                    page.close()
+                    taken.add(shot)
+        browser.close()
+    return taken
+
+
+if __name__ == "__main__":
+    main()
