@@ -64,7 +64,9 @@ def _of_runs(out: Path) -> Iterator[dict[str, Any]]:
             continue
         before = {row["ref"]: row for row in _lines(out / f"{run.of}.jsonl")}
         first = RUNS[run.of]
-        asked = {q.ref: q for kind in first.kinds for q in questions(kind, first.number)}
+        asked = {
+            q.ref: q for kind in first.kinds for q in questions(kind, first.number, first.seed)
+        }
         for row in _lines(out / f"{name}.jsonl"):
             if not row["right"]:
                 question, was = asked[row["ref"]], before[row["ref"]]

@@ -71,6 +71,25 @@ def breaks_off(text: str) -> bool:
     return count >= 4 * _SOME or not _LAST_LINE.search(text[-200:])
 
 
+_HANGS = re.compile(
+    r"(?:,|\b(?:the|a|an|of|to|and|or|is|are|was|were|that|which|with|for|in|on|by|from|as|at|be|"
+    r"this|its|his|her|their|we|you|il|la|le|les|de|du|des|et|est|un|une|que|el|los|y|es|en|der|"
+    r"die|das|und|ist|ein|eine|von|zu))\s*$",
+    re.IGNORECASE,
+)
+_FEWEST_HANGING = 3
+
+
+def hangs(text: str) -> bool:
+    """Whether a text ends with a word after which something must follow.
+
+    Example:
+        >>> hangs("The capital of the country is"), hangs("Rome"), hangs("the")
+        (True, False, False)
+    """
+    return len(text.split()) >= _FEWEST_HANGING and _HANGS.search(text[-40:]) is not None
+
+
 def repeats_itself(text: str) -> bool:
     r"""Whether a text goes round: its end is one thing again and again, or hardly a word is new.
 
@@ -81,6 +100,8 @@ def repeats_itself(text: str) -> bool:
         True
     """
     text = text[-20_000:]
+    if _says_one_line(text):
+        return True
     words = _MARKS.sub("", text).split()
     if _goes_round(words[-_LAST:]) or _few_words(words[-_FEW:]):
         return True
@@ -122,6 +143,20 @@ def _goes_round(words: list[str]) -> bool:
                 return len(covered) >= _COVERED // 2
             return len(covered) >= _COVERED and any(letter.isalpha() for letter in covered)
     return False
+
+
+def _says_one_line(text: str) -> bool:
+    """Whether a text is one line, or one word, over and over; the last time perhaps in part."""
+    lines = [line.strip() for line in _MARKS.sub("", text).splitlines() if line.strip()]
+    if len(lines) == 1:
+        lines = lines[0].split()
+        if len(lines) < _ROUNDS or not lines[0][:1].isalpha():
+            return False
+    if len(lines) < 2:
+        return False
+    *whole, last = lines
+    once_more = last == lines[0] or (len(whole) > 1 and lines[0].startswith(last))
+    return once_more and set(whole) == {lines[0]}
 
 
 def _few_words(words: list[str]) -> bool:

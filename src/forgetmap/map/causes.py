@@ -17,12 +17,21 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from forgetmap.answers import structure
-from forgetmap.answers.endings import breaks_off, just_stops, repeats_itself
-from forgetmap.answers.extraction import NO_ANSWER, gives, is_number, number_given
+from forgetmap.answers import programs, structure, wrapping
+from forgetmap.answers.endings import breaks_off, hangs, just_stops, repeats_itself
+from forgetmap.answers.extraction import (
+    NO_ANSWER,
+    denies,
+    gives,
+    is_letter,
+    is_number,
+    letter_given,
+    number_given,
+    states,
+)
 from forgetmap.answers.language import language_of
 from forgetmap.answers.refusals import classify
-from forgetmap.answers.text import looked_at
+from forgetmap.answers.text import looked_at, sentences
 from forgetmap.base.errors import InputError
 from forgetmap.map.result import Cell, ForgettingMap
 from forgetmap.stats.estimate import share
@@ -34,6 +43,18 @@ _THINKS = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECAS
 _LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
 _BRACKETS = re.compile(r"\([^()]{0,2000}\)|\{[^{}]{0,2000}\}|[`#*\"]")
 _WORDS = re.compile(r"[^\W\d_][\w'’-]*")
+_NAMED_VALUE = re.compile(r"\s*[-*•]?\s*[*_]{0,2}[A-Za-z][\w ]{0,30}[*_]{0,2}:\s*\S.{0,40}$")
+"""A line that gives a value a name is no sentence."""
+_PROGRAM = re.compile(
+    r"^\s{0,40}(?:(?:def|class) \w+.{0,200}:|import \w+|from [\w.]+ import|return\b.{0,80}[\w)\]]$|"
+    r"print\(|function \w{1,60}\(|(?:const|let|var) \w+ ?=|#include\b|public \w+|SELECT\b)",
+    re.MULTILINE,
+)
+"""A line of a program, in Python or another language."""
+_REMARK = re.compile(r"\s*\w+ \(")
+"""A word and a remark in brackets, as Paris (France), is no call."""
+_ROW = 3
+"""Values from which a row of them is a list, and words up to which one is a value."""
 _SENTENCE = 4
 """Words outside brackets from which a text is prose; fewer are a name or a value."""
 _SENTENCES = 16
@@ -105,15 +126,13 @@ def is_ran_on(item: Lost) -> bool:
         False
     """
     was, now = (item.response_before or "").strip(), (item.response_after or "").strip()
-    if not was or not now.startswith(was):
-        return False
-    rest = now[len(was) :]
-    if len(rest.strip()) < _RUN_ON or rest[0].isalnum():
-        return False
     form = structure.form_of(was)
+    rest = wrapping.rest_after(now, was, form) if was else None
+    if rest is None or len(rest.strip()) < _RUN_ON or rest[0].isalnum():
+        return False
     if form is None:
-        return rest[0] == "\n" or rest.startswith("<|")
-    return structure.quotes(now, was, form)
+        return rest.lstrip(".")[:1] == "\n" or rest.startswith("<|")
+    return not now.startswith(was) or wrapping.quotes(now, was, form)
 
 
 def is_wrapped(item: Lost) -> bool:
@@ -128,18 +147,26 @@ def is_wrapped(item: Lost) -> bool:
     was, now = item.response_before, item.response_after
     if not was or not now or not now.strip() or was.strip() == now.strip():
         return False
-    plain = structure.squeezed(was)
-    if plain and any(structure.squeezed(part) == plain for part in (now, *structure.inside(now))):
+    plain, form = _dressed_down(was), structure.form_of(was)
+    parts = [now, *wrapping.inside(now), *wrapping.carried(now)]
+    wanted = _read(was, form) if form else None
+    if plain and any(_dressed_down(part) == plain and _keeps(part, form, wanted) for part in parts):
         return True
-    form = structure.form_of(was)
     if form is None:
         return _carried(was, now)
-    if structure.quotes(now, was, form):
+    if wrapping.quotes(now, was, form):
         return True
-    wanted = _read(was, form)
+    if form == "code":
+        ours, theirs = programs.functions(was), programs.functions(now)
+        if ours and ours.items() <= theirs.items():
+            return True
+    else:
+        parts += wrapping.spans(now)
+    if form == "call" and wanted == wrapping.calls_in(now):
+        return True
     values = (
         structure.as_form(part, form)
-        for part in (now, *structure.inside(now))
+        for part in parts
         if form != "call" or _is_json(part) == _is_json(was)  # else it is another notation
     )
     return any(
@@ -161,17 +188,17 @@ def is_format(item: Lost) -> bool:
         True
     """
     now = item.response_after
-    if now is None:
+    if now is None or _thinks_on(now):
         return False
     form = structure.form_of(item.response_before)
     if form is not None:
         return _other_notation(item.response_before or "", now, form)
     target = item.target or item.answer_before
-    if not target or is_call(item) or target.strip().lower() in NO_ANSWER:
+    if not target or is_call(item) or is_list(item) or target.strip().lower() in NO_ANSWER:
         return False
     whole = _is_whole(item.answer_after or now, now)
     misread = is_number(target) and item.status_after == "ok"
-    given = (whole or misread or _nothing_found(item)) and gives(now, target, item.k)
+    given = (whole or misread or _nothing_found(item)) and _gives(item, now, target)
     return given and not is_language(item)
 
 
@@ -242,7 +269,7 @@ def is_language(item: Lost) -> bool:
         True
     """
     language = language_of(item.response_after)
-    if language is None:
+    if language is None or structure.form_of(item.response_after) is not None:
         return False
     expected = language_of(item.response_before) or language_of(item.prompt_after)
     return expected is not None and language != expected
@@ -263,16 +290,17 @@ def is_prose(item: Lost) -> bool:
     now, form = item.response_after, structure.form_of(item.response_before)
     if form is None or now is None or _found(now, item.response_before or ""):
         return False
-    if structure.looks_called(now):
+    if structure.looks_called(now) or _thinks_on(now) or _PROGRAM.search(now):
         return False
-    if form == "code" and ("```" in now or re.search(r"^\s*(?:def|class|import)\b", now, re.M)):
+    if form == "code" and "```" in now:
         return False
+    cut = item.status_after == "truncated" or hangs(now)
     if item.status_after == "truncated" and _BEGUN.search(now):
         return False
-    said = _BRACKETS.sub(" ", now.partition("```")[0] if _words_before_fence(now) else now)
-    opens = now.lstrip()[:1]
-    fewest = _SENTENCES if item.status_after == "truncated" else _SENTENCE
-    return opens not in ("{", "[") and len(_WORDS.findall(said)) >= fewest
+    if cut and (_unclosed(now) or _open_fence(now)):
+        return False
+    said = now.partition("```")[0] if _words_before_fence(now) else now
+    return now.lstrip()[:1] not in ("{", "[") and _speaks(said, cut)
 
 
 def is_call(item: Lost) -> bool:
@@ -285,9 +313,9 @@ def is_call(item: Lost) -> bool:
     now, was = item.response_after, item.response_before
     if not now or not was or structure.form_of(was) in ("call", "json"):
         return False
-    if structure.looks_called(now) or structure.as_calls(now):
+    if structure.looks_called(now) or (structure.as_calls(now) and not _REMARK.match(now)):
         return True
-    quoted = structure.inside(now)[:1]  # a function that is only named, as `max()`, is no answer
+    quoted = wrapping.inside(now)[:1]  # a function that is only named, as `max()`, is no answer
     return any(call.values for part in quoted for call in structure.as_calls(part) or [])
 
 
@@ -304,7 +332,7 @@ def is_list(item: Lost) -> bool:
     lines = [line for line in now.splitlines() if line.strip()]
     listed = len(lines) > 1 and all(_LISTED.match(line) for line in lines)
     value = structure.as_json(now)
-    return listed or (isinstance(value, list) and len(value) > 1)
+    return listed or _in_a_row(was, now) or (isinstance(value, list) and len(value) > 1)
 
 
 def is_truncated(item: Lost) -> bool:
@@ -329,7 +357,7 @@ def is_truncated(item: Lost) -> bool:
     if (form := structure.form_of(was)) is not None:
         return begun or (_breaks_off_code(now) if form == "code" else _breaks_off_value(now, was))
     if not _nothing_found(item):
-        return False
+        return _is_whole(item.answer_after or "", now) and hangs(now)
     stated = item.target and is_number(item.target) and number_given(now, cut=True) is not None
     return begun or (not stated and (just_stops(now) or _cut(now)))
 
@@ -367,7 +395,7 @@ def is_unparsed(item: Lost) -> bool:
         return not _found(now, item.response_before or "")
     if now is not None and item.target and is_number(item.target) and number_given(now) is None:
         return _nothing_found(item) or _is_whole(item.answer_after or "", now)
-    return _nothing_found(item) and not _another_number(item)
+    return _nothing_found(item) and not _another_number(item) and not _another_letter(item)
 
 
 def is_wrong(item: Lost) -> bool:
@@ -382,13 +410,15 @@ def is_wrong(item: Lost) -> bool:
     now = item.response_after
     if now is not None and structure.form_of(item.response_before) is not None:
         return _found(now, item.response_before or "")
-    if _another_number(item):
+    if _another_number(item) or _another_letter(item):
         return True
     said = item.answer_after if item.answer_after is not None else now
     if said is None or _nothing_found(item):
         return False
-    extracted = item.answer_after is not None and said.strip() != (now or "").strip()
-    return extracted or len(said.split()) <= _SHORT
+    if now is None or (item.answer_after is not None and not _is_whole(said, now)):
+        return True
+    [said, *_] = [*wrapping.carried(now), looked_at(now)]
+    return 0 < len(said.split()) <= _SHORT or states(said) or denies(said, item.target or "")
 
 
 RULES: dict[str, Callable[[Lost], bool]] = {
@@ -433,6 +463,52 @@ def _another_number(item: Lost) -> bool:
     return number_given(now, cut=_cut(now)) is not None
 
 
+def _another_letter(item: Lost) -> bool:
+    """A letter was wanted, and the text takes another one that the harness did not read."""
+    if item.response_after is None or not item.target or not is_letter(item.target):
+        return False
+    given = letter_given(item.response_after, item.k, item.prompt_after)
+    return _nothing_found(item) and given not in (None, item.target.strip("() "))
+
+
+def _gives(item: Lost, text: str, target: str) -> bool:
+    """Whether a text gives the right value, with or without the form that was asked for."""
+    if is_letter(target):
+        return letter_given(text, item.k, item.prompt_after) == target.strip("() ")
+    bare = wrapping.plain_value(target)
+    return gives(text, target, item.k) or (bool(bare) and gives(text, bare, item.k))
+
+
+def _in_a_row(was: str, now: str) -> bool:
+    """Whether a text is a row of short values between commas, and the answer before was one."""
+    parts = now.strip().rstrip(".").split(",")
+    return (
+        "," not in was
+        and len(parts) >= _ROW
+        and all(0 < len(part.split()) <= _ROW and part.strip()[-1] not in ".!?" for part in parts)
+    )
+
+
+def _speaks(text: str, cut: bool) -> bool:
+    """Whether some line is a sentence; of a text that was cut off, a whole or a long one."""
+    lines = [_BRACKETS.sub(" ", line) for line in text.splitlines() if not _NAMED_VALUE.match(line)]
+    if cut and sum(len(_WORDS.findall(line)) for line in lines) < _SENTENCES:
+        lines = [one for line in lines for one in sentences(line) if one[-1] in ".!?"]
+    return any(len(_WORDS.findall(line)) >= _SENTENCE for line in lines)
+
+
+def _dressed_down(text: str) -> str:
+    return wrapping.squeezed(text).rstrip(".")
+
+
+def _keeps(part: str, form: str | None, wanted: Any) -> bool:
+    """Whether what is the same but for quotes has the same values: a number in quotes has not."""
+    if form not in ("json", "call"):
+        return True
+    value = structure.as_form(part, form)
+    return value == wanted or (form == "call" and value is None)
+
+
 def _is_whole(answer: str, text: str) -> bool:
     """Whether the harness took the whole text for the answer, but for spaces and a full stop."""
     return answer.strip(" \n.") == text.strip(" \n.")
@@ -440,33 +516,44 @@ def _is_whole(answer: str, text: str) -> bool:
 
 def _carried(was: str, now: str) -> bool:
     """Whether a value is the only thing that one call hands over."""
-    for part in (now, *structure.inside(now)):
+    for part in (now, *wrapping.inside(now)):
         calls = structure.as_calls(part) or []
         if len(calls) == 1:
-            said = [structure.squeezed(value).casefold() for value in calls[0].values]
-            return said == [structure.squeezed(was).casefold()]
+            said = [wrapping.squeezed(value).casefold() for value in calls[0].values]
+            return said == [wrapping.squeezed(was).casefold()]
     return False
 
 
 def _read(text: str, form: str) -> Any:
-    return next(structure.answers_of_form(text, form), None)
+    return next(wrapping.answers_of_form(text, form), None)
 
 
 @lru_cache(maxsize=256)
 def _found(text: str, was: str) -> bool:
     """Whether a text holds an answer of the form that it had before, in any readable notation."""
     form = structure.form_of(was) or ""
+    if form == "call":
+        return _calls_something(text, was)
     if _read(text, form) is not None:
         return True
     if form == "code":
-        return structure.finishes_a_function(text)
-    if form == "call":
-        [known, *_] = structure.as_calls(was) or [structure.Call("", {})]
-        loose = structure.loose_calls(text, known)
-        if any(not structure.is_signature(call) for call in loose):
-            return True
-        if structure.calls_another(text, known):
-            return True
+        return programs.finishes_a_function(text)
+    return _holds_an_object(text)
+
+
+def _calls_something(text: str, was: str) -> bool:
+    """Whether a text calls a function with values, not with the names of its arguments."""
+    [known, *_] = structure.as_calls(was) or [structure.Call("", {})]
+    whole = (call for calls in wrapping.answers_of_form(text, "call") for call in calls)
+    inner = (call for call in wrapping.calls_in(text) if call.named)
+    loose = structure.loose_calls(text, known)
+    if any(not structure.is_signature(call, known) for call in (*whole, *inner, *loose)):
+        return True
+    return structure.calls_another(text, known) or _holds_an_object(text)
+
+
+def _holds_an_object(text: str) -> bool:
+    """Whether something in braces gives names to values, and is closed."""
     return (_read(text, "json") or len(structure.loose_object(text)) > 1) and not _unclosed(text)
 
 
@@ -481,18 +568,18 @@ def _cut(text: str) -> bool:
 
 def _breaks_off_code(text: str) -> bool:
     """Whether a text ends in the middle of a program that was to be the answer."""
-    if structure.finishes_a_function(text):
+    if programs.finishes_a_function(text):
         return False
     if _open_fence(text):
         return True
     if _read(text, "code") is not None:
-        return "```" not in text and structure.ends_early(text)
-    return _unclosed(text) or structure.ends_early(text)
+        return "```" not in text and programs.ends_early(text)
+    return _unclosed(text) or programs.ends_early(text)
 
 
 def _breaks_off_value(text: str, was: str) -> bool:
     """Whether a text ends in the middle of a call or of JSON."""
-    return _open_fence(text) or (not _found(text, was) and _unclosed(text))
+    return _open_fence(text) or (not _found(text, was) and (_unclosed(text) or hangs(text)))
 
 
 def _is_json(text: str) -> bool:
@@ -500,7 +587,9 @@ def _is_json(text: str) -> bool:
 
 
 def _envelope(value: Any) -> Any:
-    """What a JSON object carries in the one field that is an object."""
+    """What a JSON object carries in the one field that is an object, or a list of one."""
+    if isinstance(value, list) and len(value) == 1:
+        return value[0]
     inner = [part for part in value.values() if isinstance(part, dict)] if _is_map(value) else []
     return inner[0] if len(inner) == 1 else None
 
@@ -518,14 +607,18 @@ def _other_notation(was: str, now: str, form: str) -> bool:
     wanted = structure.as_json(was)
     if not _is_map(wanted):
         return False
-    flat = {key: structure.leaves(value) for key, value in wanted.items()}
+    flat = structure.fields(wanted)
+    if any(structure.fields(value) == flat for value in wrapping.answers_of_form(now, "json")):
+        return True
+    if sorted(structure.labelled_values(now)) == sorted(structure.leaves(wanted)):
+        return True
     given = structure.loose_object(now)
-    return bool(given) and {key: [value] for key, value in given.items()} == flat
+    return bool(given) and structure.fields(given) == flat
 
 
 def _same_call_otherwise(was: str, now: str) -> bool:
     wanted = structure.as_calls(was) or []
-    for calls in structure.answers_of_form(now, "call"):
+    for calls in wrapping.answers_of_form(now, "call"):
         if structure.same_calls(calls, wanted, loosely=True):
             return True
     if len(wanted) != 1:
@@ -534,7 +627,7 @@ def _same_call_otherwise(was: str, now: str) -> bool:
     if any(structure.same_calls([one], wanted, loosely=True)
            for one in structure.loose_calls(now, call)):  # fmt: skip
         return True
-    objects = (structure.as_json(part) for part in (now, *structure.inside(now)))
+    objects = (structure.as_json(part) for part in (now, *wrapping.inside(now)))
     parts = sorted([call.name.casefold(), *call.values])
     return any(sorted(structure.leaves(value)) == parts for value in objects if value is not None)
 
