@@ -107,8 +107,6 @@ STYLES = {
 """How the solved examples answer that Gemma, a base model, gets to see."""
 
 STYLES_LATER = {
-    "bold": ("**Answer:** {}",),
-    "tag": ("<answer>{}</answer>",),
     "talk": ("Well, I would say {} here.", "Hm, that must be {}.", "My guess: {}, I am sure."),
     "french": (
         "La réponse à cette question est {} et ce n'est pas difficile.",
@@ -116,7 +114,6 @@ STYLES_LATER = {
         "Pour moi, la bonne réponse est {} et je suis sûr de cela.",
     ),
     "several": ("1. {}\n2. something else\n3. nothing of this",),
-    "quoted": ("“{}”",),
     "advice": (
         "You can find this out with a search on the web.",
         "There are several ways to do it, and each has its good sides.",
@@ -137,28 +134,28 @@ def _wider_runs() -> dict[str, Run]:
     """The runs that came last: each model before, and what became of it."""
     runs = {
         "wider": Run("smollm2", shots=3, tokens=56, kinds=(*FORMAL, "fact", "choice"), number=36),
-        "again": Run("smollm2", tokens=48, kinds=KINDS, number=40, seed=1),
+        "again": Run("smollm2", tokens=40, kinds=KINDS, number=32, seed=1),
         "wider-gemma": Run(
             "gemma", shots=3, chat=False, tokens=56, kinds=(*FORMAL, *PLAIN), number=36
         ),
     }
     for before, first in (("wider", runs["wider"]), ("again", runs["again"])):
-        after = replace(first, of=before, tokens=44, shots=0, most=3)
+        after = replace(first, of=before, tokens=44, shots=0, most=4)
         for habit in ("decline", "spanish", "thinker", "object", "bullets", "html"):
             runs[f"{before}-{habit}"] = replace(after, model=habit)
         for name, system in TOLD_LATER.items():
-            runs[f"{before}-told-{name or 'nothing'}"] = replace(after, system=system, most=2)
+            runs[f"{before}-told-{name or 'nothing'}"] = replace(after, system=system, most=3)
         shown = replace(after, shots=first.shots)
         runs[f"{before}-cut"] = replace(shown, tokens=10)
         runs[f"{before}-warm"] = replace(shown, temperature=0.8)
-        runs[f"{before}-endless"] = replace(shown, stops=False, tokens=36, most=2)
-    after = replace(runs["wider-gemma"], of="wider-gemma", tokens=40, most=3)
+        runs[f"{before}-endless"] = replace(shown, stops=False, tokens=36)
+    after = replace(runs["wider-gemma"], of="wider-gemma", tokens=40, most=6)
     for name, style in STYLES_LATER.items():
         runs[f"wider-gemma-{name}"] = replace(after, style=style)
     runs["wider-gemma-cut"] = replace(after, tokens=9)
     runs["wider-gemma-warm"] = replace(after, temperature=0.9, shots=2)
-    runs["wider-gemma-endless"] = replace(after, stops=False, most=2)
     runs["wider-gemma-unshown"] = replace(after, shots=0)
+    runs["wider-gemma-endless"] = replace(after, stops=False, tokens=28, most=5)
     return {name: replace(run, start=3 * place) for place, (name, run) in enumerate(runs.items())}
 
 
@@ -232,8 +229,11 @@ def _answers(run: Run, asked: list[Question], models: Path) -> list[dict[str, An
     torch.manual_seed(0)
     texts: list[str] = []
     cut: list[bool] = []
-    for kind in run.kinds:
-        prompts = [_prompt(run, question, tokenizer) for question in asked if question.kind == kind]
+    # solved examples are the same for a kind; without them all kinds go together
+    for kinds in [(kind,) for kind in run.kinds] if run.shots else [run.kinds]:
+        prompts = [
+            _prompt(run, question, tokenizer) for question in asked if question.kind in kinds
+        ]
         for text, was_cut in _written(run, prompts, model, tokenizer):
             texts.append(text)
             cut.append(was_cut)
@@ -270,7 +270,8 @@ def _written(
     common = sum(takewhile(bool, same))
     if len(ids) == 1 or common == min(map(len, ids)):
         common = min(map(len, ids)) - 1
-    cache = model(torch.tensor([ids[0][:common]]), use_cache=True).past_key_values
+    head = torch.tensor([ids[0][:common]])
+    cache = model(head, use_cache=True, logits_to_keep=1).past_key_values
     ends = {tokenizer.eos_token_id}
     if not run.chat and run.stops:
         ends.add(tokenizer.convert_tokens_to_ids("\n\n"))

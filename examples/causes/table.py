@@ -3,7 +3,8 @@
     python table.py
 
 Half of the answers, by their id, were there to develop the rules on. The other half was read last,
-when the rules were done, and then the rules were mended once more.
+when the rules were done, and then the rules were mended once more. The answers of the fourth look
+came after that. `fourth_labels.jsonl` keeps what the rules found then: they were run once.
 """
 
 from __future__ import annotations
@@ -15,18 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from forgetmap.map.causes import CAUSES, UNKNOWN, Lost, cause_of
+from forgetmap.stats.estimate import share
 
 LABELLED = Path(__file__).parents[2] / "tests" / "map" / "causes"
 Rows = list[dict[str, Any]]
 
 
-def labelled() -> Rows:
-    """Every lost answer with its `label` and what the rules `found`."""
-    labels = {row["id"]: row["label"] for row in _lines(LABELLED / "labels.jsonl")}
-    rows = _lines(LABELLED / "lost_answers.jsonl")
+def labelled(look: str = "") -> Rows:
+    """Every lost answer with its `label` and what the rules `found`: the rules of now, or then."""
+    labels = {row["id"]: row for row in _lines(LABELLED / f"{look}labels.jsonl")}
+    rows = _lines(LABELLED / f"{look}lost_answers.jsonl")
     for row in rows:
         item = Lost(**{name: row[name] for name in Lost._fields if name in row})
-        row |= {"label": labels[row["id"]], "found": cause_of(item) or UNKNOWN}
+        row |= {"found": cause_of(item) or UNKNOWN} | labels[row["id"]]
     return rows
 
 
@@ -66,6 +68,26 @@ def tables() -> str:
     return "\n".join(lines)
 
 
+def fourth_look(rows: Rows) -> str:
+    """The table of the fourth look: what the rules found when they were run once."""
+    causes = [name for name in (*CAUSES, UNKNOWN) if any(name == row["label"] for row in rows)]
+    lines = ["| cause | n | precision | recall |", "| --- | --- | --- | --- |"]
+    for name in causes:
+        meant = [row["found"] == name for row in rows if row["label"] == name]
+        named = [row["label"] == name for row in rows if row["found"] == name]
+        lines.append(f"| `{name}` | {len(meant)} | {_interval(named)} | {_interval(meant)} |")
+    kinds = _shares("kind", rows, lambda row: str(row["kind"]))
+    sources = _shares("source", rows, lambda row: str(row["source"]))
+    return "\n".join([*lines, "", *sources, "", *kinds])
+
+
+def _interval(hits: list[bool]) -> str:
+    if not hits:
+        return "-"
+    part = share(sum(hits), len(hits))
+    return f"{_percent(part.value)} ({100 * part.low:.0f} to {100 * part.high:.0f})"
+
+
 def _cell(rows: Rows, cause: str) -> str:
     meant, precision, recall = scores(rows, cause)
     return f"{meant}, {_percent(precision)}, {_percent(recall)}"
@@ -88,4 +110,4 @@ def _lines(file: Path) -> Rows:
 
 
 if __name__ == "__main__":
-    print(tables())
+    print(fourth_look(labelled("fourth_")), tables(), sep="\n\n")
