@@ -72,7 +72,7 @@ def breaks_off(text: str) -> bool:
 
 
 _HANGS = re.compile(
-    r"(?:,|\b(?:the|a|an|of|to|and|or|is|are|was|were|that|which|with|for|in|on|by|from|as|at|be|"
+    r"(?:,|\w_|\b(?:the|a|an|of|to|and|or|is|are|was|were|that|which|with|for|in|on|by|from|as|at|be|"
     r"this|its|his|her|their|we|you|il|la|le|les|de|du|des|et|est|un|une|que|el|los|y|es|en|der|"
     r"die|das|und|ist|ein|eine|von|zu))\s*$",
     re.IGNORECASE,
@@ -147,11 +147,29 @@ def _goes_round(words: list[str]) -> bool:
 
 def _says_one_line(text: str) -> bool:
     """Whether a text is one line, or one word, over and over; the last time perhaps in part."""
+    if _same_lines([line.strip() for line in text.splitlines() if line.strip()]):
+        return True
     lines = [line.strip() for line in _MARKS.sub("", text).splitlines() if line.strip()]
+    if _ends_with_lines(lines):
+        return True
     if len(lines) == 1:
         lines = lines[0].split()
         if len(lines) < _ROUNDS or not lines[0][:1].isalpha():
             return False
+    return _same_lines(lines)
+
+
+def _ends_with_lines(lines: list[str]) -> bool:
+    """Whether the last lines, all with a word, differ in a letter or a number at most."""
+    last = [_COUNTED.sub("#", line).rstrip(" .,;:") for line in lines[-_TIMES:]]
+    return len(last) == _TIMES and len(set(last)) == 1 and _A_WORD.search(last[0]) is not None
+
+
+_COUNTED = re.compile(r"\b(?:\d+|[A-Za-z])\b")
+_A_WORD = re.compile(r"[^\W\d_]{2}")
+
+
+def _same_lines(lines: list[str]) -> bool:
     if len(lines) < 2:
         return False
     *whole, last = lines
@@ -161,7 +179,7 @@ def _says_one_line(text: str) -> bool:
 
 def _few_words(words: list[str]) -> bool:
     """Whether the last words, none of them a number, are a few that take turns."""
-    said = [word.strip("\"'“”.,;:!?()") for word in words]
+    said = [word.strip("\"'“”.,;:!?(){}[]").lower() for word in words]
     said = [word for word in said if word]
     return len(words) == _FEW and len(set(said)) <= _DIFFERENT and all(map(str.isalpha, said))
 

@@ -24,13 +24,13 @@ _STATES = re.compile(
     re.IGNORECASE,
 )
 _SIDE = re.compile(r"\b(?:and|which|who|because|where|in|of|und|et|y)\b")
-_NOTHING = frozenset(("not", "no", "hard", "difficult", "unclear", "unknown", "important", "nicht"))
+_NOTHING = frozenset(("not", "hard", "difficult", "unclear", "unknown", "important", "nicht"))
 _FEW = 6
 """Words up to which what a sentence states can be an answer."""
 
 
 def states(text: str) -> bool:
-    """Whether a text is one sentence that says what the thing asked for is.
+    """Whether the first sentence of a short text says what the thing asked for is.
 
     Example:
         >>> states("The capital of Peru is Quito, a town in the north.")
@@ -38,10 +38,10 @@ def states(text: str) -> bool:
         >>> states("It is the old town on the seven hills."), states("The answer is not clear.")
         (False, False)
     """
-    said = sentences(text[:_SHORT])
-    if len(text) > _SHORT or len(said) != 1 or (found := _STATES.search(text)) is None:
+    first = next(iter(sentences(text[:_SHORT])), "")
+    if len(text) > _SHORT or (found := _STATES.search(first)) is None:
         return False
-    subject = [word for word in _WORD.findall(text[: found.start()]) if len(word) > _LITTLE]
+    subject = [word for word in _WORD.findall(first[: found.start()]) if len(word) > _LITTLE]
     stated = _SIDE.split(fold(found[1]))[0].split()
     if not subject or len(subject) > _FEW or "that" in subject:
         return False
@@ -85,7 +85,10 @@ def gives(text: str, target: str, k: int | None = None) -> bool:
     if re.fullmatch(r"\(?[A-Z]\)?", wanted):
         return _letter(answer, k) == wanted.strip("()")
     boxed = last_boxed(answer)
-    said = boxed or _after_hashes(answer) or after_cue(answer) or _conclusion(answer)
+    pointed = boxed or _after_hashes(answer) or after_cue(answer)
+    said = pointed or _conclusion(answer)
+    if is_number(wanted) and not _DIGIT.search(said):  # "The answer is N."
+        said = _conclusion(answer)
     if number := _NUMBER.fullmatch(wanted.strip("$%. ")):
         given = _last_number(said)
         return (number_given(text) if given is None else given) == _value(number.group())

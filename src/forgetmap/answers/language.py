@@ -12,7 +12,8 @@ from forgetmap.answers.text import looked_at
 _FUNCTION_WORDS = {
     "English": "the of and to in is that it was for are with as his they this have from which "
     "you not but be we would there what how who why does do can these those their will has had at "
-    "by an if when where your my our were been or he she its into than then so one",
+    "by an if when where your my our were been or he she its into than then so one no only all any "
+    "each more other some am",
     "German": "der die das und ist nicht ein eine den von mit sich auf für dem des auch wird "
     "sind werden oder daher also ich wir sie er es zu im am bei aus wie wenn dass einen einem "
     "einer kann nur noch aber haben hat dieser diese dieses antwort lautet was heißt",
@@ -65,10 +66,10 @@ _THREE_LETTERS = re.compile(r"(?:[A-Za-z][^A-Za-z]*){3}")
 _SCRIPTS = {"HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean", "CJK": "Chinese"}
 
 
-def language_of(text: str | None) -> str | None:
+def language_of(text: str | None, *, fewest: int = 0) -> str | None:
     """The language of a text by its script and, for Latin letters, by its function words.
 
-    None where it is too short, or not clear.
+    None where it is too short, or not clear; `fewest` function words are enough where it is given.
 
     Example:
         >>> language_of("Die Antwort ist also nicht das, was der Text sagt.")
@@ -78,14 +79,14 @@ def language_of(text: str | None) -> str | None:
     """
     if text is None:
         return None
-    return _language(_CODE.sub(" ", looked_at(text)[:_LOOK]))
+    return _language(_CODE.sub(" ", looked_at(text)[:_LOOK]), fewest)
 
 
 @lru_cache(maxsize=1024)
-def _language(prose: str) -> str | None:
+def _language(prose: str, fewest: int) -> str | None:
     """Kept for some texts: few-shot prompts of one task begin alike."""
     if prose.isascii():
-        return _latin_language(prose) if _THREE_LETTERS.search(prose) else None
+        return _latin_language(prose, fewest) if _THREE_LETTERS.search(prose) else None
     scripts = Counter[str]()
     for letter, times in Counter(prose).items():
         if letter.isalpha():
@@ -97,7 +98,7 @@ def _language(prose: str) -> str | None:
         script, count = "Japanese", count + scripts["Japanese"]
     if count < 0.6 * scripts.total() or count < 3:
         return None
-    return _latin_language(prose) if script == "LATIN" else script
+    return _latin_language(prose, fewest) if script == "LATIN" else script
 
 
 def _script(letter: str) -> str:
@@ -107,7 +108,7 @@ def _script(letter: str) -> str:
     return _SCRIPTS.get(first, first)
 
 
-def _latin_language(text: str) -> str | None:
+def _latin_language(text: str, fewest: int) -> str | None:
     hits = Counter[str]()
     for word, times in Counter(_LETTERS.findall(text.lower())).items():
         for name in _LANGUAGES_OF.get(word, ()):
@@ -117,7 +118,7 @@ def _latin_language(text: str) -> str | None:
         best >= (_LEAD_OF_KIN if {name, other} <= _KIN else _LEAD) * count
         for other, count in others
     )
-    return name if best >= _fewest(text) and clear else None
+    return name if best >= (fewest or _fewest(text)) and clear else None
 
 
 def _fewest(text: str) -> float:

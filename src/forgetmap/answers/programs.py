@@ -15,7 +15,7 @@ LONGEST = 20_000
 """Characters that are parsed; an answer with a form is shorter."""
 OPENS_CODE = re.compile(r"^(?:async def|def|class|import|from|@|for|while|if|with|try)\b", re.M)
 _FUNCTION = re.compile(r"^(?:async )?def .*", re.M | re.DOTALL)
-_HEAD = re.compile(r"^(?:async )?def (\w{1,80})")
+_HEAD = re.compile(r"(?:^|.{0,200}[ :])(?=(?:async )?def (\w{1,80})\()")
 _DEFINES = re.compile(r"(?:async def|def|class)\b|@")
 _INDENTS = ("", " ", "\t")
 _MOST_FUNCTIONS = 20
@@ -39,7 +39,7 @@ def as_code(text: str) -> str | None:
 
     Example:
         >>> as_code("def f(x: int) -> int:\\n    y = x + 1  # one more\\n    return y")
-        'def f(a0):\\n    return a0 + 1'
+        'def f(a0):\\n    return 1 + a0'
     """
     tree = parsed(text, "exec")
     if tree is None or not tree.body:
@@ -60,6 +60,15 @@ class _Normal(ast.NodeTransformer):
             if len(body) > 1 and _is_text(body[0]):
                 del body[0]
             _shorten(body)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """`2 * x` is `x * 2`, and `2 + x` is `x + 2`."""
+        self.generic_visit(node)
+        sides = (node.left, node.right)
+        counted = any(isinstance(side, ast.Constant) and _is_count(side.value) for side in sides)
+        if counted and isinstance(node.op, ast.Mult | ast.Add):
+            node.left, node.right = sorted(sides, key=ast.dump)
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
@@ -105,6 +114,10 @@ def _condition(test: ast.expr, one: Any, other: Any) -> list[ast.stmt] | None:
     return [ast.Return(test)] if said == [True, False] else None
 
 
+def _is_count(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _is_text(node: ast.stmt) -> bool:
     value = node.value if isinstance(node, ast.Expr) else None
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
@@ -123,7 +136,8 @@ def functions(text: str) -> dict[str, str]:
     for at, name in heads[:_MOST_FUNCTIONS]:
         rest = range(at + 1, len(lines))
         end = next((here for here in rest if lines[here][:1] not in _INDENTS), None)
-        if (code := as_code("\n".join(lines[at:end]))) is not None:
+        first = lines[at][lines[at].index("def ") :]
+        if (code := as_code("\n".join([first, *lines[at + 1 : end]]))) is not None:
             found[name] = code
     return found
 

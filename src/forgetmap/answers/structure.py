@@ -18,6 +18,7 @@ from forgetmap.answers.programs import LONGEST, OPENS_CODE, as_code, parsed
 _QUOTES = "\"'`“”‘’ \t\n"
 _NAMED = ("name", "function", "tool", "tool_name", "function_name", "call", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "kwargs")
+CALL_KEYS = (*_NAMED, *_ARGUMENTS)
 _LOOSE_CALL = re.compile(r"\b([A-Za-z_][\w.]{0,80})\s?\(([^()]{0,2000})\)")
 _LOOSE_PAIR = re.compile(r"^\s*[\"']?(\w{1,60})[\"']?\s{0,3}[:=]\s{0,3}(.{1,500})$", re.DOTALL)
 _LOOKS_CALLED = re.compile(rf"\W{{0,12}}\{{\s{{0,9}}\"(?:{'|'.join(_NAMED)})\"\s?:|<tool_call>")
@@ -26,11 +27,18 @@ _LABELLED = re.compile(
 )
 """A line that gives one value a name."""
 _LEAF_TAG = re.compile(r"<\w{1,30}>([^<>\n]{1,200})</\w{1,30}>")
+_PAIRED = re.compile(r"\w[\"']?\s?[:=]")
+_PAIRS = 2
+"""Named values from which what looks like a call is one."""
 _MAY_HAVE_FORM = re.compile(r"[({\[]")
 
 _TYPES = frozenset(
     ("str", "string", "int", "integer", "float", "number", "bool", "boolean", "list", "dict", "any")
 )
+
+
+class Bare(str):
+    """A name in the place of a value, as in f(x)."""
 
 
 class Call(NamedTuple):
@@ -133,16 +141,17 @@ def loose_calls(text: str, known: Call) -> Iterator[Call]:
 
 
 def calls_another(text: str, known: Call) -> bool:
-    """Whether a text calls another function with the arguments of a known one.
+    """Whether a text calls another function with values: those of a known one, or two with names.
 
     Example:
         >>> calls_another('Write make_it(city="Rome") here.', Call("do_it", {"city": "Rome"}))
         True
     """
-    bodies = (found for found in _LOOSE_CALL.findall(text[:LONGEST]) if "=" in found[1])
+    bodies = (found for found in _LOOSE_CALL.findall(text[:LONGEST]) if _PAIRED.search(found[1]))
     calls = (_loose_call(name, body) for name, body in bodies)
-    return any(known.named and known.named.keys() <= call.named.keys()
-               and not is_signature(call) for call in calls)  # fmt: skip
+    return any(not is_signature(call) and (
+        (known.named and known.named.keys() <= call.named.keys()) or len(call.named) >= _PAIRS
+    ) for call in calls)  # fmt: skip
 
 
 def _loose_call(name: str, body: str) -> Call:
@@ -178,6 +187,8 @@ def is_signature(call: Call, known: Call | None = None) -> bool:
         >>> [is_signature(call) for call in loose_calls("f(a: str) f(a: 1)", Call("f", {}))]
         [True, False]
     """
+    if call.placed and not call.named and all(isinstance(part, Bare) for part in call.placed):
+        return True
     names = _TYPES if known is None else {*_TYPES, *map(str.casefold, known.named)}
     return all(value.partition("[")[0] in names for value in call.values)
 
@@ -228,7 +239,7 @@ def loose_object(text: str) -> dict[str, str]:
     start, end = text.find("{"), text.rfind("}")
     body = text[start + 1 : end if end > start else None][:LONGEST] if start >= 0 else ""
     pairs = (_LOOSE_PAIR.match(part) for part in re.split(r",|\n", body))
-    return {pair[1]: _plain(pair[2]) for pair in pairs if pair}
+    return {pair[1]: _plain(pair[2].strip('"{} ')) for pair in pairs if pair}
 
 
 def looks_called(text: str) -> bool:
@@ -272,7 +283,8 @@ def _literal(node: ast.expr) -> Any:
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, MemoryError, RecursionError, SyntaxError):
-        return ast.unparse(node)
+        text = ast.unparse(node)
+        return Bare(text) if isinstance(node, ast.Name) else text
 
 
 def _json_call(value: Any) -> Call | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from forgetmap.answers.programs import LONGEST, parsed
-from forgetmap.answers.structure import Call, as_form, as_json, as_python_calls
+from forgetmap.answers.structure import Call, as_form, as_json, as_python_calls, loose_object
 from forgetmap.answers.text import looked_at
 
 _FENCE = re.compile(r"(?:```|~~~)[\w+-]{0,20}[ \t]*\n?(.*?)(?:```|~~~|\Z)", re.DOTALL)
@@ -108,6 +108,9 @@ def carried(text: str) -> list[str]:
         if isinstance(value, dict):
             said = [value[key] for key in value if str(key).casefold() in _ANSWERS]
             found += said or (list(value.values()) if len(value) == 1 else [])
+    if not found and "{" in text:
+        loose = loose_object(text)
+        found = [value for key, value in loose.items() if key.casefold() in _ANSWERS]
     return [str(value) for value in found if isinstance(value, str | int | float)]
 
 

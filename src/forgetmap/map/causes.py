@@ -31,7 +31,7 @@ from forgetmap.answers.extraction import (
 )
 from forgetmap.answers.language import language_of
 from forgetmap.answers.refusals import classify
-from forgetmap.answers.text import looked_at, sentences
+from forgetmap.answers.text import after_cues, looked_at, sentences
 from forgetmap.base.errors import InputError
 from forgetmap.map.result import Cell, ForgettingMap
 from forgetmap.stats.estimate import share
@@ -40,11 +40,18 @@ from forgetmap.stats.tests import fisher
 UNKNOWN = "unknown"
 """Counted where no rule can speak: the log holds no text, or the text does not tell."""
 _THINKS = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
-_BRACKETS = re.compile(r"\([^()]{0,2000}\)|\{[^{}]{0,2000}\}|[`#*\"]")
+_LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|[A-Z]\))\s+\S")
+_BRACKETS = re.compile(
+    r"</?\w{1,20}[^<>]{0,200}>|\([^()]{0,2000}(?:\)|$)|\{[^{}]{0,2000}\}|[`#*\"]"
+)
 _WORDS = re.compile(r"[^\W\d_][\w'’-]*")
-_NAMED_VALUE = re.compile(r"\s*[-*•]?\s*[*_]{0,2}[A-Za-z][\w ]{0,30}[*_]{0,2}:\s*\S.{0,40}$")
+_NAMED_VALUE = re.compile(
+    r"\s{0,9}[-*•]?\s{0,9}[*_]{0,2}[A-Za-z][\w ]{0,30}[*_]{0,2}:(?:\s{1,9}\S+){1,3}\s*$"
+)
 """A line that gives a value a name is no sentence."""
+_HALF_TAG = re.compile(r"</?\w{0,12}>?\s*\Z")
+_LONG_TEXT = 20
+"""Words from which a whole text that stops in the middle of a sentence was cut off."""
 _PROGRAM = re.compile(
     r"^\s{0,40}(?:(?:def|class) \w+.{0,200}:|import \w+|from [\w.]+ import|return\b.{0,80}[\w)\]]$|"
     r"print\(|function \w{1,60}\(|(?:const|let|var) \w+ ?=|#include\b|public \w+|SELECT\b)",
@@ -271,7 +278,7 @@ def is_language(item: Lost) -> bool:
     language = language_of(item.response_after)
     if language is None or structure.form_of(item.response_after) is not None:
         return False
-    expected = language_of(item.response_before) or language_of(item.prompt_after)
+    expected = language_of(item.response_before) or language_of(item.prompt_after, fewest=2)
     return expected is not None and language != expected
 
 
@@ -299,6 +306,7 @@ def is_prose(item: Lost) -> bool:
         return False
     if cut and (_unclosed(now) or _open_fence(now)):
         return False
+    now = looked_at(now)
     said = now.partition("```")[0] if _words_before_fence(now) else now
     return now.lstrip()[:1] not in ("{", "[") and _speaks(said, cut)
 
@@ -350,14 +358,15 @@ def is_truncated(item: Lost) -> bool:
         return True
     if now is None:
         return False
-    if not now.strip() or _thinks_on(now):
+    whole, now = _is_whole(item.answer_after or "", now), looked_at(now)
+    if not _HALF_TAG.sub("", now).strip(" \n\ufffd") or _thinks_on(now):
         return True
     was = (item.response_before or "").strip()
     begun = 1 < len(now.strip()) < len(was) and was.startswith(now.strip())
     if (form := structure.form_of(was)) is not None:
         return begun or (_breaks_off_code(now) if form == "code" else _breaks_off_value(now, was))
     if not _nothing_found(item):
-        return _is_whole(item.answer_after or "", now) and hangs(now)
+        return whole and (hangs(now) or (len(now.split()) >= _LONG_TEXT and breaks_off(now)))
     stated = item.target and is_number(item.target) and number_given(now, cut=True) is not None
     return begun or (not stated and (just_stops(now) or _cut(now)))
 
@@ -417,7 +426,7 @@ def is_wrong(item: Lost) -> bool:
         return False
     if now is None or (item.answer_after is not None and not _is_whole(said, now)):
         return True
-    [said, *_] = [*wrapping.carried(now), looked_at(now)]
+    [said, *_] = [*wrapping.carried(now), *after_cues(now), looked_at(now)]
     return 0 < len(said.split()) <= _SHORT or states(said) or denies(said, item.target or "")
 
 
@@ -491,7 +500,11 @@ def _in_a_row(was: str, now: str) -> bool:
 
 def _speaks(text: str, cut: bool) -> bool:
     """Whether some line is a sentence; of a text that was cut off, a whole or a long one."""
-    lines = [_BRACKETS.sub(" ", line) for line in text.splitlines() if not _NAMED_VALUE.match(line)]
+    lines = [
+        _BRACKETS.sub(" ", line)
+        for line in text.splitlines()
+        if not _NAMED_VALUE.match(line) and not line.rstrip().endswith(":")
+    ]
     if cut and sum(len(_WORDS.findall(line)) for line in lines) < _SENTENCES:
         lines = [one for line in lines for one in sentences(line) if one[-1] in ".!?"]
     return any(len(_WORDS.findall(line)) >= _SENTENCE for line in lines)
@@ -549,7 +562,9 @@ def _calls_something(text: str, was: str) -> bool:
     loose = structure.loose_calls(text, known)
     if any(not structure.is_signature(call, known) for call in (*whole, *inner, *loose)):
         return True
-    return structure.calls_another(text, known) or _holds_an_object(text)
+    keys = {*known.named, *structure.CALL_KEYS}
+    named = bool(keys & structure.loose_object(text).keys())
+    return structure.calls_another(text, known) or (named and _holds_an_object(text))
 
 
 def _holds_an_object(text: str) -> bool:
@@ -579,7 +594,11 @@ def _breaks_off_code(text: str) -> bool:
 
 def _breaks_off_value(text: str, was: str) -> bool:
     """Whether a text ends in the middle of a call or of JSON."""
-    return _open_fence(text) or (not _found(text, was) and (_unclosed(text) or hangs(text)))
+    return _open_fence(text) or (not _found(text, was) and _cut_short(text))
+
+
+def _cut_short(text: str) -> bool:
+    return _unclosed(text) or hangs(text) or breaks_off(text)
 
 
 def _is_json(text: str) -> bool:
@@ -608,12 +627,14 @@ def _other_notation(was: str, now: str, form: str) -> bool:
     if not _is_map(wanted):
         return False
     flat = structure.fields(wanted)
-    if any(structure.fields(value) == flat for value in wrapping.answers_of_form(now, "json")):
+    inner = (structure.as_json(part) for part in wrapping.spans(now))
+    values = (*wrapping.answers_of_form(now, "json"), *inner)
+    if any(structure.fields(value) == flat for value in values if value is not None):
         return True
     if sorted(structure.labelled_values(now)) == sorted(structure.leaves(wanted)):
         return True
     given = structure.loose_object(now)
-    return bool(given) and structure.fields(given) == flat
+    return bool(given) and not _unclosed(now) and structure.fields(given) == flat
 
 
 def _same_call_otherwise(was: str, now: str) -> bool:
