@@ -73,6 +73,13 @@ TOLD = {
 }
 """System prompts for SmolLM2, which then gets no solved example."""
 
+TOLD_LAST = {
+    "short": "You are a helpful assistant. Be brief.",
+    "teacher": "You are a teacher. Give the answer first and then explain it.",
+    "xml": "Write your answer between <answer> and </answer>.",
+    "spanish": "Responde siempre en español.",
+    "poet": "You are a poet. Everything you write is a short poem.",
+}
 TOLD_LATER = {
     "": "",
     "steps": "Think step by step, and explain each step before you answer.",
@@ -106,6 +113,15 @@ STYLES = {
 }
 """How the solved examples answer that Gemma, a base model, gets to see."""
 
+STYLES_LAST = {
+    "sure": ("Sure! Here you go: {}",),
+    "german": (
+        "Ich denke, die Antwort ist {} und nichts anderes.",
+        "Das ist einfach, es ist {} für mich.",
+        "Meine Antwort auf diese Frage ist {} und das ist alles.",
+    ),
+    "object": ('{{"answer": "{}"}}',),
+}
 STYLES_LATER = {
     "talk": ("Well, I would say {} here.", "Hm, that must be {}.", "My guess: {}, I am sure."),
     "french": (
@@ -156,7 +172,31 @@ def _wider_runs() -> dict[str, Run]:
     runs["wider-gemma-warm"] = replace(after, temperature=0.9, shots=2)
     runs["wider-gemma-unshown"] = replace(after, shots=0)
     runs["wider-gemma-endless"] = replace(after, stops=False, tokens=28, most=5)
+    runs |= _fresh_runs()
     return {name: replace(run, start=3 * place) for place, (name, run) in enumerate(runs.items())}
+
+
+def _fresh_runs() -> dict[str, Run]:
+    """The runs of the fifth look: other questions, asked in ways that were not used before."""
+    easy = ("call", "json", "code", "sum", "word", "number")
+    runs = {
+        "fresh": Run("smollm2", tokens=40, kinds=easy, number=30, seed=2),
+        "fresh-gemma": Run(
+            "gemma", shots=3, chat=False, tokens=48, kinds=(*FORMAL, *PLAIN), number=30, seed=3
+        ),
+    }
+    after = replace(runs["fresh"], of="fresh", tokens=40, shots=0, most=4)
+    for name, system in TOLD_LAST.items():
+        runs[f"fresh-told-{name}"] = replace(after, system=system)
+    runs["fresh-bullets"] = replace(after, model="bullets", shots=1)
+    runs["fresh-cut"] = replace(after, shots=1, tokens=14)
+    runs["fresh-cool"] = replace(after, shots=1, temperature=0.6)
+    after = replace(runs["fresh-gemma"], of="fresh-gemma", tokens=36, most=4)
+    for name, style in STYLES_LAST.items():
+        runs[f"fresh-gemma-{name}"] = replace(after, style=style)
+    runs["fresh-gemma-cool"] = replace(after, temperature=0.7, shots=1)
+    runs["fresh-gemma-endless"] = replace(after, stops=False, tokens=32, most=2)
+    return runs
 
 
 ALL_BUT_SUM = tuple(kind for kind in KINDS if kind != "sum")

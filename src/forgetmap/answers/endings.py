@@ -100,7 +100,7 @@ def repeats_itself(text: str) -> bool:
         True
     """
     text = text[-20_000:]
-    if _says_one_line(text):
+    if _says_one_line(text) or _STUTTERS.search(text[-_STUTTER:]) or _same_sentences(text):
         return True
     words = _MARKS.sub("", text).split()
     if _goes_round(words[-_LAST:]) or _few_words(words[-_FEW:]):
@@ -167,6 +167,29 @@ def _ends_with_lines(lines: list[str]) -> bool:
 
 _COUNTED = re.compile(r"\b(?:\d+|[A-Za-z])\b")
 _A_WORD = re.compile(r"[^\W\d_]{2}")
+
+
+_STUTTER = 240
+_STUTTERS = re.compile(r"(?=\S{24})(\S{0,11}[^\W_])\1{4,}\S{0,12}\s*\Z")
+"""Letters that come again and again without a space, at the end."""
+_ORDINAL = re.compile(r"\b(?:first|second|third|fourth|fifth|sixth)\b", re.IGNORECASE)
+_SENTENCE_ENDS = re.compile(r"[.!?\"”]+\s+|\n+")
+_MOSTLY = 0.6
+"""Share of the words from which sentences that come again make a text go round."""
+_FULL = 5
+"""Words from which a sentence that comes again says something."""
+
+
+def _same_sentences(text: str) -> bool:
+    """Whether most of a text are sentences that come three times, but for "first" or "second"."""
+    said = [_ORDINAL.sub("#", part).strip(' ."') for part in _SENTENCE_ENDS.split(text[-4000:])]
+    sizes = [len(part.split()) for part in said]
+    again = sum(
+        size
+        for part, size in zip(said, sizes, strict=True)
+        if size >= _FULL and said.count(part) >= _ROUNDS
+    )
+    return len(said) <= _LAST and again > _MOSTLY * sum(sizes)
 
 
 def _same_lines(lines: list[str]) -> bool:

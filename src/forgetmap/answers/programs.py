@@ -71,6 +71,13 @@ class _Normal(ast.NodeTransformer):
             node.left, node.right = sorted(sides, key=ast.dump)
         return node
 
+    def visit_Slice(self, node: ast.Slice) -> ast.AST:
+        """`[0:2]` is `[:2]`."""
+        self.generic_visit(node)
+        if isinstance(node.lower, ast.Constant) and node.lower.value == 0 and node.step is None:
+            node.lower = None
+        return node
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.generic_visit(node)
         node.returns = None
@@ -137,7 +144,8 @@ def functions(text: str) -> dict[str, str]:
         rest = range(at + 1, len(lines))
         end = next((here for here in rest if lines[here][:1] not in _INDENTS), None)
         first = lines[at][lines[at].index("def ") :]
-        if (code := as_code("\n".join([first, *lines[at + 1 : end]]))) is not None:
+        block = "\n".join([first, *lines[at + 1 : end]]).rstrip().removesuffix(".")
+        if (code := as_code(block)) is not None:
             found[name] = code
     return found
 

@@ -220,7 +220,7 @@ def fields(value: Any, key: str = "") -> list[tuple[str, str]]:
         found = [pair for part in value for pair in fields(part, key)]
     else:
         found = [(key.casefold(), _plain(value))]
-    return sorted(found)
+    return sorted(found, key=lambda pair: pair[0])
 
 
 def labelled_values(text: str) -> list[str]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from forgetmap.answers.programs import LONGEST, parsed
+from forgetmap.answers.programs import LONGEST, functions, parsed
 from forgetmap.answers.structure import Call, as_form, as_json, as_python_calls, loose_object
 from forgetmap.answers.text import looked_at
 
@@ -162,6 +162,15 @@ def calls_in(text: str) -> list[Call]:
     return [call for span in spans(text) for call in as_python_calls(span) or []]
 
 
+def _after_function(text: str, answer: str) -> str | None:
+    """What follows the function that a text begins with, if it is that of the answer."""
+    lines = text.splitlines()
+    ends = (at for at, line in enumerate(lines) if at and line[:1].strip())
+    end = next(ends, len(lines)) if text.startswith("def ") else 0
+    head, wanted = functions("\n".join(lines[:end])), functions(answer)
+    return "\n" + "\n".join(lines[end:]) if head and head == wanted else None
+
+
 def rest_after(text: str, answer: str, form: str | None) -> str | None:
     """What follows the answer that a text begins with; None where it begins otherwise.
 
@@ -172,6 +181,8 @@ def rest_after(text: str, answer: str, form: str | None) -> str | None:
     text, answer = text.strip(), answer.strip()
     if text.startswith(answer):
         return text[len(answer) :]
+    if form == "code":
+        return _after_function(text, answer)
     if form is None and answer.endswith(".") and text.startswith(answer.rstrip(".")):
         return text[len(answer.rstrip(".")) :]
     if form == "json" and text[:1] in ("{", "["):

@@ -68,8 +68,12 @@ _SENTENCES = 16
 """Words from which it is prose even if the harness cut it off; the beginning may go anywhere."""
 _SHORT = 6
 """Words up to which a whole text is an answer that can be compared."""
+_INLINE = re.compile(r"\S.{0,200}\bdef \w{1,80}\([^()\n]{0,200}\):\s{0,9}\n\s{1,40}return\b.")
+"""A function that begins in the middle of a line, up to what it returns."""
 _RUN_ON = 10
 """Characters after the answer from which a model did not stop; fewer make another answer."""
+_GOES_ON = 3
+"""The same after a call, JSON or a program, which ends with its last bracket."""
 _BEGUN = re.compile(
     r"```|\{\s{0,9}(?:[\"\w{]|\Z)|\bdef \w|\bfunction \w{1,60}\(|\w\(\w{1,60} ?[:=]"
 )
@@ -135,7 +139,8 @@ def is_ran_on(item: Lost) -> bool:
     was, now = (item.response_before or "").strip(), (item.response_after or "").strip()
     form = structure.form_of(was)
     rest = wrapping.rest_after(now, was, form) if was else None
-    if rest is None or len(rest.strip()) < _RUN_ON or rest[0].isalnum():
+    fewest = _RUN_ON if form is None else _GOES_ON
+    if rest is None or len(rest.strip()) < fewest or rest[0].isalnum():
         return False
     if form is None:
         return rest.lstrip(".")[:1] == "\n" or rest.startswith("<|")
@@ -154,10 +159,14 @@ def is_wrapped(item: Lost) -> bool:
     was, now = item.response_before, item.response_after
     if not was or not now or not now.strip() or was.strip() == now.strip():
         return False
-    plain, form = _dressed_down(was), structure.form_of(was)
+    form = structure.form_of(was)
+    plain = _dressed_down(was, form)
     parts = [now, *wrapping.inside(now), *wrapping.carried(now)]
+    if form is None and len(was) == len(now.strip()):  # only letters became small or large
+        return False
     wanted = _read(was, form) if form else None
-    if plain and any(_dressed_down(part) == plain and _keeps(part, form, wanted) for part in parts):
+    same = (part for part in parts if plain and _dressed_down(part, form) == plain)
+    if any(_keeps(part, form, wanted) for part in same):
         return True
     if form is None:
         return _carried(was, now)
@@ -201,7 +210,13 @@ def is_format(item: Lost) -> bool:
     if form is not None:
         return _other_notation(item.response_before or "", now, form)
     target = item.target or item.answer_before
-    if not target or is_call(item) or is_list(item) or target.strip().lower() in NO_ANSWER:
+    if (
+        not target
+        or is_call(item)
+        or is_list(item)
+        or is_refused(item)
+        or target.strip().lower() in NO_ANSWER
+    ):
         return False
     whole = _is_whole(item.answer_after or now, now)
     misread = is_number(target) and item.status_after == "ok"
@@ -368,6 +383,7 @@ def is_truncated(item: Lost) -> bool:
     if not _nothing_found(item):
         return whole and (hangs(now) or (len(now.split()) >= _LONG_TEXT and breaks_off(now)))
     stated = item.target and is_number(item.target) and number_given(now, cut=True) is not None
+    stated = stated or _another_letter(item)
     return begun or (not stated and (just_stops(now) or _cut(now)))
 
 
@@ -510,8 +526,9 @@ def _speaks(text: str, cut: bool) -> bool:
     return any(len(_WORDS.findall(line)) >= _SENTENCE for line in lines)
 
 
-def _dressed_down(text: str) -> str:
-    return wrapping.squeezed(text).rstrip(".")
+def _dressed_down(text: str, form: str | None) -> str:
+    plain = wrapping.squeezed(text).rstrip(".")
+    return plain.casefold() if form is None else plain
 
 
 def _keeps(part: str, form: str | None, wanted: Any) -> bool:
@@ -550,7 +567,7 @@ def _found(text: str, was: str) -> bool:
     if _read(text, form) is not None:
         return True
     if form == "code":
-        return programs.finishes_a_function(text)
+        return programs.finishes_a_function(text) or _INLINE.search(text) is not None
     return _holds_an_object(text)
 
 
