@@ -383,7 +383,7 @@ def is_truncated(item: Lost) -> bool:
     if not _nothing_found(item):
         return whole and (hangs(now) or (len(now.split()) >= _LONG_TEXT and breaks_off(now)))
     stated = item.target and is_number(item.target) and number_given(now, cut=True) is not None
-    stated = stated or _another_letter(item)
+    stated = stated or (is_letter(item.target or "") and letter_given(now, item.k) is not None)
     return begun or (not stated and (just_stops(now) or _cut(now)))
 
 
