@@ -1,11 +1,11 @@
 """Put the lost answers of all runs into one file, for people to label.
 
     python collect.py OUT STUDY LOST.jsonl
-    python collect.py OUT later LATER.jsonl
+    python collect.py OUT fourth FOURTH.jsonl
 
 OUT is what ask.py wrote. STUDY holds, for some runs of the study, the folder that `forgetmap eval`
-wrote, with its texts; `later` takes the runs of the fourth look and no study. Each line is an item
-that was right before and is right less often after.
+wrote, with its texts; `fourth` and `fifth` take the runs of these looks and no study. Each line is
+an item that was right before and is right less often after.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ LOOKS = re.compile(r"[\s\"'\\\\]|\.(?![0-9])")
 """Spaces, quotes and full stops."""
 
 
-LATER = ("wider", "again")
-"""What the runs of the fourth look begin with."""
+LOOKS_AT = {"fourth": ("wider", "again"), "fifth": ("fresh",)}
+"""What the runs of the later looks begin with."""
+LATER = tuple(name for names in LOOKS_AT.values() for name in names)
 PLAIN = ("before", "after", "runs_before", "runs_after")
 """What need not be written of a single run."""
 
@@ -55,8 +56,9 @@ PLAIN = ("before", "after", "runs_before", "runs_after")
 def main(out: Path, study: Path, to: Path) -> None:
     """Write every loss once, in the order of the runs."""
     seen = set()
-    later = study.name == "later"
-    rows = (row for row in _of_runs(out) if row["pair"].startswith(LATER) == later)
+    later = study.name in LOOKS_AT
+    wanted = LOOKS_AT.get(study.name, LATER)
+    rows = (row for row in _of_runs(out) if row["pair"].startswith(wanted) == later)
     with to.open("w", encoding="utf-8") as file:
         for row in (*rows, *(() if later else _of_study(study))):
             content = json.dumps([row[name] for name in FIELDS])
