@@ -3,8 +3,8 @@
     python table.py
 
 Half of the answers, by their id, were there to develop the rules on. The other half was read last,
-when the rules were done, and then the rules were mended once more. The answers of the fourth look
-came after that. `fourth_labels.jsonl` keeps what the rules found then: they were run once.
+when the rules were done, and then the rules were mended once more. The answers of the fourth
+and of the fifth look came after that. Their files of labels keep what the rules found then.
 """
 
 from __future__ import annotations
@@ -68,17 +68,27 @@ def tables() -> str:
     return "\n".join(lines)
 
 
-def fourth_look(rows: Rows) -> str:
-    """The table of the fourth look: what the rules found when they were run once."""
-    causes = [name for name in (*CAUSES, UNKNOWN) if any(name == row["label"] for row in rows)]
-    lines = ["| cause | n | precision | recall |", "| --- | --- | --- | --- |"]
-    for name in causes:
-        meant = [row["found"] == name for row in rows if row["label"] == name]
-        named = [row["label"] == name for row in rows if row["found"] == name]
-        lines.append(f"| `{name}` | {len(meant)} | {_interval(named)} | {_interval(meant)} |")
-    kinds = _shares("kind", rows, lambda row: str(row["kind"]))
-    sources = _shares("source", rows, lambda row: str(row["source"]))
-    return "\n".join([*lines, "", *sources, "", *kinds])
+def later_looks() -> str:
+    """The table of the looks that came later: each time the rules were run once and found this."""
+    fourth, fifth = labelled("fourth_"), labelled("fifth_")
+    unread = [row | {"found": row.get("mended", row["found"])}
+              for row in fourth if not developed_on(row)]  # fmt: skip
+    parts = {"fourth look": fourth, "its unread half, mended": unread, "fifth look": fifth}
+    heads = [f"{name}, {len(rows)}: n, precision, recall" for name, rows in parts.items()]
+    lines = ["| cause | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(parts)]
+    for name in (*CAUSES, UNKNOWN):
+        if any(name == row["label"] for rows in parts.values() for row in rows):
+            cells = " | ".join(_cell_with_intervals(rows, name) for rows in parts.values())
+            lines.append(f"| `{name}` | {cells} |")
+    agree = [_interval([row["label"] == row["found"] for row in rows]) for rows in parts.values()]
+    lines.append("| rules and label agree | " + " | ".join(agree) + " |")
+    return "\n".join(lines)
+
+
+def _cell_with_intervals(rows: Rows, cause: str) -> str:
+    meant = [row["found"] == cause for row in rows if row["label"] == cause]
+    named = [row["label"] == cause for row in rows if row["found"] == cause]
+    return f"{len(meant)}, {_interval(named)}, {_interval(meant)}"
 
 
 def _interval(hits: list[bool]) -> str:
@@ -110,4 +120,4 @@ def _lines(file: Path) -> Rows:
 
 
 if __name__ == "__main__":
-    print(fourth_look(labelled("fourth_")), tables(), sep="\n\n")
+    print(later_looks(), tables(), sep="\n\n")
