@@ -13,11 +13,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
-from forgetmap.answers import programs, structure, wrapping
+from forgetmap.answers import compared, programs, structure, wrapping
 from forgetmap.answers.endings import breaks_off, hangs, just_stops, repeats_itself
 from forgetmap.answers.extraction import (
     NO_ANSWER,
@@ -31,7 +31,7 @@ from forgetmap.answers.extraction import (
 )
 from forgetmap.answers.language import language_of
 from forgetmap.answers.refusals import classify
-from forgetmap.answers.text import after_cues, looked_at, sentences
+from forgetmap.answers.text import after_cues, looked_at
 from forgetmap.base.errors import InputError
 from forgetmap.map.result import Cell, ForgettingMap
 from forgetmap.stats.estimate import share
@@ -39,16 +39,7 @@ from forgetmap.stats.tests import fisher
 
 UNKNOWN = "unknown"
 """Counted where no rule can speak: the log holds no text, or the text does not tell."""
-_THINKS = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|[A-Z]\))\s+\S")
-_BRACKETS = re.compile(
-    r"</?\w{1,20}[^<>]{0,200}>|\([^()]{0,2000}(?:\)|$)|\{[^{}]{0,2000}\}|[`#*\"]"
-)
-_WORDS = re.compile(r"[^\W\d_][\w'’-]*")
-_NAMED_VALUE = re.compile(
-    r"\s{0,9}[-*•]?\s{0,9}[*_]{0,2}[A-Za-z][\w ]{0,30}[*_]{0,2}:(?:\s{1,9}\S+){1,3}\s*$"
-)
-"""A line that gives a value a name is no sentence."""
 _HALF_TAG = re.compile(r"</?\w{0,12}>?\s*\Z")
 _LONG_TEXT = 20
 """Words from which a whole text that stops in the middle of a sentence was cut off."""
@@ -60,16 +51,8 @@ _PROGRAM = re.compile(
 """A line of a program, in Python or another language."""
 _REMARK = re.compile(r"\s*\w+ \(")
 """A word and a remark in brackets, as Paris (France), is no call."""
-_ROW = 3
-"""Values from which a row of them is a list, and words up to which one is a value."""
-_SENTENCE = 4
-"""Words outside brackets from which a text is prose; fewer are a name or a value."""
-_SENTENCES = 16
-"""Words from which it is prose even if the harness cut it off; the beginning may go anywhere."""
 _SHORT = 6
 """Words up to which a whole text is an answer that can be compared."""
-_INLINE = re.compile(r"\S.{0,200}\bdef \w{1,80}\([^()\n]{0,200}\):\s{0,9}\n\s{1,40}return\b.")
-"""A function that begins in the middle of a line, up to what it returns."""
 _RUN_ON = 10
 """Characters after the answer from which a model did not stop; fewer make another answer."""
 _GOES_ON = 3
@@ -160,16 +143,16 @@ def is_wrapped(item: Lost) -> bool:
     if not was or not now or not now.strip() or was.strip() == now.strip():
         return False
     form = structure.form_of(was)
-    plain = _dressed_down(was, form)
+    plain = compared.dressed_down(was, form)
     parts = [now, *wrapping.inside(now), *wrapping.carried(now)]
     if form is None and len(was) == len(now.strip()):  # only letters became small or large
         return False
-    wanted = _read(was, form) if form else None
-    same = (part for part in parts if plain and _dressed_down(part, form) == plain)
-    if any(_keeps(part, form, wanted) for part in same):
+    wanted = compared.answer_in(was, form) if form else None
+    same = (part for part in parts if plain and compared.dressed_down(part, form) == plain)
+    if any(compared.keeps(part, form, wanted) for part in same):
         return True
     if form is None:
-        return _carried(was, now)
+        return compared.hands_over(was, now)
     if wrapping.quotes(now, was, form):
         return True
     if form == "code":
@@ -183,10 +166,11 @@ def is_wrapped(item: Lost) -> bool:
     values = (
         structure.as_form(part, form)
         for part in parts
-        if form != "call" or _is_json(part) == _is_json(was)  # else it is another notation
+        if form != "call"
+        or compared.is_json(part) == compared.is_json(was)  # else it is another notation
     )
     return any(
-        value == wanted or (form == "json" and _envelope(value) == wanted)
+        value == wanted or (form == "json" and compared.envelope(value) == wanted)
         for value in values
         if value is not None
     )
@@ -204,11 +188,11 @@ def is_format(item: Lost) -> bool:
         True
     """
     now = item.response_after
-    if now is None or _thinks_on(now):
+    if now is None or compared.thinks_on(now):
         return False
     form = structure.form_of(item.response_before)
     if form is not None:
-        return _other_notation(item.response_before or "", now, form)
+        return compared.other_notation(item.response_before or "", now, form)
     target = item.target or item.answer_before
     if (
         not target
@@ -218,7 +202,7 @@ def is_format(item: Lost) -> bool:
         or target.strip().lower() in NO_ANSWER
     ):
         return False
-    whole = _is_whole(item.answer_after or now, now)
+    whole = compared.is_whole(item.answer_after or now, now)
     misread = is_number(target) and item.status_after == "ok"
     given = (whole or misread or _nothing_found(item)) and _gives(item, now, target)
     return given and not is_language(item)
@@ -310,20 +294,20 @@ def is_prose(item: Lost) -> bool:
         True
     """
     now, form = item.response_after, structure.form_of(item.response_before)
-    if form is None or now is None or _found(now, item.response_before or ""):
+    if form is None or now is None or compared.holds_an_answer(now, item.response_before or ""):
         return False
-    if structure.looks_called(now) or _thinks_on(now) or _PROGRAM.search(now):
+    if structure.looks_called(now) or compared.thinks_on(now) or _PROGRAM.search(now):
         return False
     if form == "code" and "```" in now:
         return False
     cut = item.status_after == "truncated" or hangs(now)
     if item.status_after == "truncated" and _BEGUN.search(now):
         return False
-    if cut and (_unclosed(now) or _open_fence(now)):
+    if cut and (compared.unclosed(now) or compared.open_fence(now)):
         return False
     now = looked_at(now)
-    said = now.partition("```")[0] if _words_before_fence(now) else now
-    return now.lstrip()[:1] not in ("{", "[") and _speaks(said, cut)
+    said = now.partition("```")[0] if compared.words_before_fence(now) else now
+    return now.lstrip()[:1] not in ("{", "[") and compared.speaks(said, cut)
 
 
 def is_call(item: Lost) -> bool:
@@ -355,7 +339,7 @@ def is_list(item: Lost) -> bool:
     lines = [line for line in now.splitlines() if line.strip()]
     listed = len(lines) > 1 and all(_LISTED.match(line) for line in lines)
     value = structure.as_json(now)
-    return listed or _in_a_row(was, now) or (isinstance(value, list) and len(value) > 1)
+    return listed or compared.in_a_row(was, now) or (isinstance(value, list) and len(value) > 1)
 
 
 def is_truncated(item: Lost) -> bool:
@@ -373,18 +357,20 @@ def is_truncated(item: Lost) -> bool:
         return True
     if now is None:
         return False
-    whole, now = _is_whole(item.answer_after or "", now), looked_at(now)
-    if not _HALF_TAG.sub("", now).strip(" \n\ufffd") or _thinks_on(now):
+    whole, now = compared.is_whole(item.answer_after or "", now), looked_at(now)
+    if not _HALF_TAG.sub("", now).strip(" \n\ufffd") or compared.thinks_on(now):
         return True
     was = (item.response_before or "").strip()
     begun = 1 < len(now.strip()) < len(was) and was.startswith(now.strip())
     if (form := structure.form_of(was)) is not None:
-        return begun or (_breaks_off_code(now) if form == "code" else _breaks_off_value(now, was))
+        return begun or (
+            compared.breaks_off_code(now) if form == "code" else compared.breaks_off_value(now, was)
+        )
     if not _nothing_found(item):
         return whole and (hangs(now) or (len(now.split()) >= _LONG_TEXT and breaks_off(now)))
     stated = item.target and is_number(item.target) and number_given(now, cut=True) is not None
     stated = stated or (is_letter(item.target or "") and letter_given(now, item.k) is not None)
-    return begun or (not stated and (just_stops(now) or _cut(now)))
+    return begun or (not stated and (just_stops(now) or compared.is_cut(now)))
 
 
 def is_noise(item: Lost) -> bool:
@@ -417,9 +403,9 @@ def is_unparsed(item: Lost) -> bool:
     """
     now, form = item.response_after, structure.form_of(item.response_before)
     if now is not None and form is not None:
-        return not _found(now, item.response_before or "")
+        return not compared.holds_an_answer(now, item.response_before or "")
     if now is not None and item.target and is_number(item.target) and number_given(now) is None:
-        return _nothing_found(item) or _is_whole(item.answer_after or "", now)
+        return _nothing_found(item) or compared.is_whole(item.answer_after or "", now)
     return _nothing_found(item) and not _another_number(item) and not _another_letter(item)
 
 
@@ -434,13 +420,13 @@ def is_wrong(item: Lost) -> bool:
     """
     now = item.response_after
     if now is not None and structure.form_of(item.response_before) is not None:
-        return _found(now, item.response_before or "")
+        return compared.holds_an_answer(now, item.response_before or "")
     if _another_number(item) or _another_letter(item):
         return True
     said = item.answer_after if item.answer_after is not None else now
     if said is None or _nothing_found(item):
         return False
-    if now is None or (item.answer_after is not None and not _is_whole(said, now)):
+    if now is None or (item.answer_after is not None and not compared.is_whole(said, now)):
         return True
     [said, *_] = [*wrapping.carried(now), *after_cues(now), looked_at(now)]
     return 0 < len(said.split()) <= _SHORT or states(said) or denies(said, item.target or "")
@@ -483,9 +469,9 @@ def _another_number(item: Lost) -> bool:
     now = item.response_after
     if now is None or not item.target or not is_number(item.target):
         return False
-    if not _nothing_found(item) and not _is_whole(item.answer_after or "", now):
+    if not _nothing_found(item) and not compared.is_whole(item.answer_after or "", now):
         return False
-    return number_given(now, cut=_cut(now)) is not None
+    return number_given(now, cut=compared.is_cut(now)) is not None
 
 
 def _another_letter(item: Lost) -> bool:
@@ -502,191 +488,6 @@ def _gives(item: Lost, text: str, target: str) -> bool:
         return letter_given(text, item.k, item.prompt_after) == target.strip("() ")
     bare = wrapping.plain_value(target)
     return gives(text, target, item.k) or (bool(bare) and gives(text, bare, item.k))
-
-
-def _in_a_row(was: str, now: str) -> bool:
-    """Whether a text is a row of short values between commas, and the answer before was one."""
-    parts = now.strip().rstrip(".").split(",")
-    return (
-        "," not in was
-        and len(parts) >= _ROW
-        and all(0 < len(part.split()) <= _ROW and part.strip()[-1] not in ".!?" for part in parts)
-    )
-
-
-def _speaks(text: str, cut: bool) -> bool:
-    """Whether some line is a sentence; of a text that was cut off, a whole or a long one."""
-    lines = [
-        _BRACKETS.sub(" ", line)
-        for line in text.splitlines()
-        if not _NAMED_VALUE.match(line) and not line.rstrip().endswith(":")
-    ]
-    if cut and sum(len(_WORDS.findall(line)) for line in lines) < _SENTENCES:
-        lines = [one for line in lines for one in sentences(line) if one[-1] in ".!?"]
-    return any(len(_WORDS.findall(line)) >= _SENTENCE for line in lines)
-
-
-def _dressed_down(text: str, form: str | None) -> str:
-    plain = wrapping.squeezed(text).rstrip(".")
-    return plain.casefold() if form is None else plain
-
-
-def _keeps(part: str, form: str | None, wanted: Any) -> bool:
-    """Whether what is the same but for quotes has the same values: a number in quotes has not."""
-    if form not in ("json", "call"):
-        return True
-    value = structure.as_form(part, form)
-    return value == wanted or (form == "call" and value is None)
-
-
-def _is_whole(answer: str, text: str) -> bool:
-    """Whether the harness took the whole text for the answer, but for spaces and a full stop."""
-    return answer.strip(" \n.") == text.strip(" \n.")
-
-
-def _carried(was: str, now: str) -> bool:
-    """Whether a value is the only thing that one call hands over."""
-    for part in (now, *wrapping.inside(now)):
-        calls = structure.as_calls(part) or []
-        if len(calls) == 1:
-            said = [wrapping.squeezed(value).casefold() for value in calls[0].values]
-            return said == [wrapping.squeezed(was).casefold()]
-    return False
-
-
-def _read(text: str, form: str) -> Any:
-    return next(wrapping.answers_of_form(text, form), None)
-
-
-@lru_cache(maxsize=256)
-def _found(text: str, was: str) -> bool:
-    """Whether a text holds an answer of the form that it had before, in any readable notation."""
-    form = structure.form_of(was) or ""
-    if form == "call":
-        return _calls_something(text, was)
-    if _read(text, form) is not None:
-        return True
-    if form == "code":
-        return programs.finishes_a_function(text) or _INLINE.search(text) is not None
-    return _holds_an_object(text)
-
-
-def _calls_something(text: str, was: str) -> bool:
-    """Whether a text calls a function with values, not with the names of its arguments."""
-    [known, *_] = structure.as_calls(was) or [structure.Call("", {})]
-    whole = (call for calls in wrapping.answers_of_form(text, "call") for call in calls)
-    inner = (call for call in wrapping.calls_in(text) if call.named)
-    loose = structure.loose_calls(text, known)
-    if any(not structure.is_signature(call, known) for call in (*whole, *inner, *loose)):
-        return True
-    keys = {*known.named, *structure.CALL_KEYS}
-    named = bool(keys & structure.loose_object(text).keys())
-    return structure.calls_another(text, known) or (named and _holds_an_object(text))
-
-
-def _holds_an_object(text: str) -> bool:
-    """Whether something in braces gives names to values, and is closed."""
-    return (_read(text, "json") or len(structure.loose_object(text)) > 1) and not _unclosed(text)
-
-
-def _open_fence(text: str) -> bool:
-    return text.count("```") % 2 == 1
-
-
-def _cut(text: str) -> bool:
-    """Whether a text without an answer was cut off."""
-    return _open_fence(text) or breaks_off(text)
-
-
-def _breaks_off_code(text: str) -> bool:
-    """Whether a text ends in the middle of a program that was to be the answer."""
-    if programs.finishes_a_function(text):
-        return False
-    if _open_fence(text):
-        return True
-    if _read(text, "code") is not None:
-        return "```" not in text and programs.ends_early(text)
-    return _unclosed(text) or programs.ends_early(text)
-
-
-def _breaks_off_value(text: str, was: str) -> bool:
-    """Whether a text ends in the middle of a call or of JSON."""
-    return _open_fence(text) or (not _found(text, was) and _cut_short(text))
-
-
-def _cut_short(text: str) -> bool:
-    return _unclosed(text) or hangs(text) or breaks_off(text)
-
-
-def _is_json(text: str) -> bool:
-    return structure.as_json(text) is not None and structure.as_python_calls(text) is None
-
-
-def _envelope(value: Any) -> Any:
-    """What a JSON object carries in the one field that is an object, or a list of one."""
-    if isinstance(value, list) and len(value) == 1:
-        return value[0]
-    inner = [part for part in value.values() if isinstance(part, dict)] if _is_map(value) else []
-    return inner[0] if len(inner) == 1 else None
-
-
-def _is_map(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _other_notation(was: str, now: str, form: str) -> bool:
-    """Whether two texts hold the same answer in different notations."""
-    if form == "call":
-        return _same_call_otherwise(was, now)
-    if form != "json":
-        return False
-    wanted = structure.as_json(was)
-    if not _is_map(wanted):
-        return False
-    flat = structure.fields(wanted)
-    inner = (structure.as_json(part) for part in wrapping.spans(now))
-    values = (*wrapping.answers_of_form(now, "json"), *inner)
-    if any(structure.fields(value) == flat for value in values if value is not None):
-        return True
-    if sorted(structure.labelled_values(now)) == sorted(structure.leaves(wanted)):
-        return True
-    given = structure.loose_object(now)
-    return bool(given) and not _unclosed(now) and structure.fields(given) == flat
-
-
-def _same_call_otherwise(was: str, now: str) -> bool:
-    wanted = structure.as_calls(was) or []
-    for calls in wrapping.answers_of_form(now, "call"):
-        if structure.same_calls(calls, wanted, loosely=True):
-            return True
-    if len(wanted) != 1:
-        return False
-    [call] = wanted
-    if any(structure.same_calls([one], wanted, loosely=True)
-           for one in structure.loose_calls(now, call)):  # fmt: skip
-        return True
-    objects = (structure.as_json(part) for part in (now, *wrapping.inside(now)))
-    parts = sorted([call.name.casefold(), *call.values])
-    return any(sorted(structure.leaves(value)) == parts for value in objects if value is not None)
-
-
-def _words_before_fence(text: str) -> bool:
-    head = text.partition("```")[0]
-    return len(_WORDS.findall(head)) >= _SENTENCE
-
-
-def _thinks_on(text: str) -> bool:
-    """Whether thinking was opened last and never closed."""
-    marks = _THINKS.findall(text)
-    return bool(marks) and not marks[-1]
-
-
-def _unclosed(text: str) -> bool:
-    """Whether a fence, a bracket or a quotation is open at the end of a text."""
-    if _open_fence(text):
-        return True
-    body = text.strip().strip("`").strip()
-    return any(body.count(left) > body.count(right) for left, right in ("()", "[]", "{}"))
 
 
 @lru_cache(maxsize=1024)
