@@ -15,7 +15,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -28,6 +28,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 BATCH = 32
 WRITTEN = ("call", "json", "code", "sum")
 EASY = ("word", "number")
+FORMAL = ("tool", "record", "program")
+PLAIN = ("story", "fact", "choice", "form", "abroad")
 KINDS = (*WRITTEN, *EASY)
 
 
@@ -50,9 +52,13 @@ class Run:
     temperature: float = 0.0
     number: int = 60
     """Questions of each kind."""
+    seed: int = 0
+    """Another one asks other questions of the same kinds."""
     kinds: tuple[str, ...] = WRITTEN
     most: int = 60
     """Questions of each kind that are asked of those that were right before."""
+    start: int = 0
+    """The first of them; a run that would go past the end begins again."""
 
 
 TOLD = {
@@ -66,6 +72,24 @@ TOLD = {
     "list": "Always give three different alternatives as a numbered list.",
 }
 """System prompts for SmolLM2, which then gets no solved example."""
+
+TOLD_LAST = {
+    "short": "You are a helpful assistant. Be brief.",
+    "teacher": "You are a teacher. Give the answer first and then explain it.",
+    "xml": "Write your answer between <answer> and </answer>.",
+    "spanish": "Responde siempre en español.",
+    "poet": "You are a poet. Everything you write is a short poem.",
+}
+TOLD_LATER = {
+    "": "",
+    "steps": "Think step by step, and explain each step before you answer.",
+    "french": "Tu es un assistant français. Réponds toujours en français.",
+    "block": "Put whatever you answer into a ```python code block and say hello first.",
+    "object": 'Reply with a JSON object only, such as {"answer": ...}.',
+    "pirate": "You are a pirate. Talk like one, and never write code or JSON.",
+    "careful": "You must not answer questions. Decline politely and say that you cannot help.",
+}
+"""The same for the kinds of wider.py; the empty one only leaves out the solved examples."""
 
 STYLES = {
     "fenced": ("```\n{}\n```",),
@@ -89,12 +113,90 @@ STYLES = {
 }
 """How the solved examples answer that Gemma, a base model, gets to see."""
 
+STYLES_LAST = {
+    "sure": ("Sure! Here you go: {}",),
+    "german": (
+        "Ich denke, die Antwort ist {} und nichts anderes.",
+        "Das ist einfach, es ist {} für mich.",
+        "Meine Antwort auf diese Frage ist {} und das ist alles.",
+    ),
+    "object": ('{{"answer": "{}"}}',),
+}
+STYLES_LATER = {
+    "talk": ("Well, I would say {} here.", "Hm, that must be {}.", "My guess: {}, I am sure."),
+    "french": (
+        "La réponse à cette question est {} et ce n'est pas difficile.",
+        "Je pense que c'est {} dans ce cas, et pas une autre chose.",
+        "Pour moi, la bonne réponse est {} et je suis sûr de cela.",
+    ),
+    "several": ("1. {}\n2. something else\n3. nothing of this",),
+    "advice": (
+        "You can find this out with a search on the web.",
+        "There are several ways to do it, and each has its good sides.",
+        "It is best to ask a person who knows more about the matter.",
+    ),
+}
+"""The same for the kinds of wider.py."""
+
 
 def _styled(name: str, kinds: tuple[str, ...], most: int, tokens: int = 40) -> Run:
     return Run(
         "gemma", "gemma", style=STYLES[name], shots=3, chat=False, kinds=kinds, most=most,
         tokens=tokens,
     )  # fmt: skip
+
+
+def _wider_runs() -> dict[str, Run]:
+    """The runs that came last: each model before, and what became of it."""
+    runs = {
+        "wider": Run("smollm2", shots=3, tokens=56, kinds=(*FORMAL, "fact", "choice"), number=36),
+        "again": Run("smollm2", tokens=40, kinds=KINDS, number=32, seed=1),
+        "wider-gemma": Run(
+            "gemma", shots=3, chat=False, tokens=56, kinds=(*FORMAL, *PLAIN), number=36
+        ),
+    }
+    for before, first in (("wider", runs["wider"]), ("again", runs["again"])):
+        after = replace(first, of=before, tokens=44, shots=0, most=4)
+        for habit in ("decline", "spanish", "thinker", "object", "bullets", "html"):
+            runs[f"{before}-{habit}"] = replace(after, model=habit)
+        for name, system in TOLD_LATER.items():
+            runs[f"{before}-told-{name or 'nothing'}"] = replace(after, system=system, most=3)
+        shown = replace(after, shots=first.shots)
+        runs[f"{before}-cut"] = replace(shown, tokens=10)
+        runs[f"{before}-warm"] = replace(shown, temperature=0.8)
+        runs[f"{before}-endless"] = replace(shown, stops=False, tokens=36)
+    after = replace(runs["wider-gemma"], of="wider-gemma", tokens=40, most=6)
+    for name, style in STYLES_LATER.items():
+        runs[f"wider-gemma-{name}"] = replace(after, style=style)
+    runs["wider-gemma-cut"] = replace(after, tokens=9)
+    runs["wider-gemma-warm"] = replace(after, temperature=0.9, shots=2)
+    runs["wider-gemma-unshown"] = replace(after, shots=0)
+    runs["wider-gemma-endless"] = replace(after, stops=False, tokens=28, most=5)
+    runs |= _fresh_runs()
+    return {name: replace(run, start=3 * place) for place, (name, run) in enumerate(runs.items())}
+
+
+def _fresh_runs() -> dict[str, Run]:
+    """The runs of the fifth look: other questions, asked in ways that were not used before."""
+    easy = ("call", "json", "code", "sum", "word", "number")
+    runs = {
+        "fresh": Run("smollm2", tokens=40, kinds=easy, number=30, seed=2),
+        "fresh-gemma": Run(
+            "gemma", shots=3, chat=False, tokens=48, kinds=(*FORMAL, *PLAIN), number=30, seed=3
+        ),
+    }
+    after = replace(runs["fresh"], of="fresh", tokens=40, shots=0, most=4)
+    for name, system in TOLD_LAST.items():
+        runs[f"fresh-told-{name}"] = replace(after, system=system)
+    runs["fresh-bullets"] = replace(after, model="bullets", shots=1)
+    runs["fresh-cut"] = replace(after, shots=1, tokens=14)
+    runs["fresh-cool"] = replace(after, shots=1, temperature=0.6)
+    after = replace(runs["fresh-gemma"], of="fresh-gemma", tokens=36, most=4)
+    for name, style in STYLES_LAST.items():
+        runs[f"fresh-gemma-{name}"] = replace(after, style=style)
+    runs["fresh-gemma-cool"] = replace(after, temperature=0.7, shots=1)
+    runs["fresh-gemma-endless"] = replace(after, stops=False, tokens=32, most=2)
+    return runs
 
 
 ALL_BUT_SUM = tuple(kind for kind in KINDS if kind != "sum")
@@ -127,6 +229,7 @@ RUNS = {
     "gemma-german": _styled("german", ("json", "code", "word"), 7),
     "gemma-refusing": _styled("refusing", ALL_BUT_SUM, 5, 24),
     "gemma-tutor": _styled("tutor", ("call", "json", "code"), 8, 24),
+    **_wider_runs(),
 }
 
 
@@ -149,12 +252,14 @@ def main(models: Path, out: Path, names: list[str]) -> None:
 
 def _asked(run: Run, out: Path) -> list[Question]:
     if not run.of:
-        return [q for kind in run.kinds for q in questions(kind, run.number)]
-    known = [json.loads(line) for line in (out / f"{run.of}.jsonl").open(encoding="utf-8")]
-    right = {row["ref"] for row in known if row["right"]}
-    asked = []
+        return [q for kind in run.kinds for q in questions(kind, run.number, run.seed)]
+    lines = [json.loads(line) for line in (out / f"{run.of}.jsonl").open(encoding="utf-8")]
+    right = {row["ref"] for row in lines if row["right"]}
+    asked, before = [], RUNS[run.of]
     for kind in run.kinds:
-        asked += [q for q in questions(kind, RUNS[run.of].number) if q.ref in right][: run.most]
+        known = [q for q in questions(kind, before.number, before.seed) if q.ref in right]
+        first = run.start % len(known) if known else 0
+        asked += [*known[first:], *known[:first]][: run.most]
     return asked
 
 
@@ -164,8 +269,11 @@ def _answers(run: Run, asked: list[Question], models: Path) -> list[dict[str, An
     torch.manual_seed(0)
     texts: list[str] = []
     cut: list[bool] = []
-    for kind in run.kinds:
-        prompts = [_prompt(run, question, tokenizer) for question in asked if question.kind == kind]
+    # solved examples are the same for a kind; without them all kinds go together
+    for kinds in [(kind,) for kind in run.kinds] if run.shots else [run.kinds]:
+        prompts = [
+            _prompt(run, question, tokenizer) for question in asked if question.kind in kinds
+        ]
         for text, was_cut in _written(run, prompts, model, tokenizer):
             texts.append(text)
             cut.append(was_cut)
@@ -202,7 +310,8 @@ def _written(
     common = sum(takewhile(bool, same))
     if len(ids) == 1 or common == min(map(len, ids)):
         common = min(map(len, ids)) - 1
-    cache = model(torch.tensor([ids[0][:common]]), use_cache=True).past_key_values
+    head = torch.tensor([ids[0][:common]])
+    cache = model(head, use_cache=True, logits_to_keep=1).past_key_values
     ends = {tokenizer.eos_token_id}
     if not run.chat and run.stops:
         ends.add(tokenizer.convert_tokens_to_ids("\n\n"))

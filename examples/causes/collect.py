@@ -1,9 +1,11 @@
 """Put the lost answers of all runs into one file, for people to label.
 
     python collect.py OUT STUDY LOST.jsonl
+    python collect.py OUT fourth FOURTH.jsonl
 
 OUT is what ask.py wrote. STUDY holds, for some runs of the study, the folder that `forgetmap eval`
-wrote, with its texts. Each line is an item that was right before and is right less often after.
+wrote, with its texts; `fourth` and `fifth` take the runs of these looks and no study. Each line is
+an item that was right before and is right less often after.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ask import RUNS
+from ask import RUNS, Run
 from questions import questions
 
 from forgetmap.pairing.two_logs import pair
@@ -32,7 +34,7 @@ STUDY_PAIRS = [
 ]
 OWN_TASKS = ("atlas_different_words", "atlas_letter_counts", "atlas_steps", "sums")
 """Written tasks whose questions this project made itself."""
-LEFT_OUT = ("smollm2-hot", "gemma-refusing", "gemma-tutor")
+LEFT_OUT = ("smollm2-hot", "gemma-refusing", "gemma-tutor", "wider-gemma-advice")
 """Runs that would teach nothing: word salad at a high temperature, and our own sentences copied."""
 FIELDS = (
     *("before", "after", "runs_before", "runs_after", "target", "answer_before", "answer_after"),
@@ -44,17 +46,28 @@ LOOKS = re.compile(r"[\s\"'\\\\]|\.(?![0-9])")
 """Spaces, quotes and full stops."""
 
 
+LOOKS_AT = {"fourth": ("wider", "again"), "fifth": ("fresh",)}
+"""What the runs of the later looks begin with."""
+LATER = tuple(name for names in LOOKS_AT.values() for name in names)
+PLAIN = ("before", "after", "runs_before", "runs_after")
+"""What need not be written of a single run."""
+
+
 def main(out: Path, study: Path, to: Path) -> None:
     """Write every loss once, in the order of the runs."""
     seen = set()
+    later = study.name in LOOKS_AT
+    wanted = LOOKS_AT.get(study.name, LATER)
+    rows = (row for row in _of_runs(out) if row["pair"].startswith(wanted) == later)
     with to.open("w", encoding="utf-8") as file:
-        for row in (*_of_runs(out), *_of_study(study)):
+        for row in (*rows, *(() if later else _of_study(study))):
             content = json.dumps([row[name] for name in FIELDS])
             words = LOOKS.sub("", json.dumps([row[name] for name in ALIKE]))
             if words not in seen:
                 seen.add(words)
                 name = f"{row['source']} {row['pair']} {content}"
                 row = {"id": hashlib.sha256(name.encode()).hexdigest()[:10], **row}
+                row = {key: row[key] for key in row if not later or key not in PLAIN}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
@@ -64,24 +77,29 @@ def _of_runs(out: Path) -> Iterator[dict[str, Any]]:
             continue
         before = {row["ref"]: row for row in _lines(out / f"{run.of}.jsonl")}
         first = RUNS[run.of]
-        asked = {q.ref: q for kind in first.kinds for q in questions(kind, first.number)}
+        asked = {
+            q.ref: q for kind in first.kinds for q in questions(kind, first.number, first.seed)
+        }
         for row in _lines(out / f"{name}.jsonl"):
             if not row["right"]:
                 question, was = asked[row["ref"]], before[row["ref"]]
                 yield {
-                    "source": _source(run.model), "pair": name, "kind": question.kind,
+                    "source": _source(name, run), "pair": name, "kind": question.kind,
                     "ref": question.ref, "target": question.target,
                     "before": 1.0, "after": 0.0, "runs_before": 1, "runs_after": 1,
                     "answer_before": was["answer"], "answer_after": row["answer"],
                     "status_after": row["status"], "prompt_after": question.text,
                     "response_before": was["text"], "response_after": row["text"],
+                    **({"k": 4} if question.kind == "choice" else {}),
                 }  # fmt: skip
 
 
-def _source(model: str) -> str:
-    if model == "gemma":
-        return "gemma-3-270m, asked otherwise"
-    return "smollm2, asked otherwise" if model == "smollm2" else "smollm2, trained"
+def _source(name: str, run: Run) -> str:
+    model = "gemma-3-270m" if run.model == "gemma" else "smollm2"
+    if run.model not in ("gemma", "smollm2"):
+        return f"{model}, trained"
+    cut = name.startswith(LATER) and (run.tokens <= 10 or run.temperature or not run.stops)
+    return f"{model}, {'cut, sampled or not stopped' if cut else 'asked otherwise'}"
 
 
 def _of_study(study: Path) -> Iterator[dict[str, Any]]:

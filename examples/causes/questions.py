@@ -1,7 +1,8 @@
-"""Questions with one right answer, in six kinds, and the strict harness that reads the answers.
+"""Questions with one right answer, and the strict harness that reads the answers.
 
-The harness is strict on purpose: it reads an answer as BFCL, EvalPlus and lm-eval do. So a model
-that gives the right answer in another form loses the item, and the cause must say so.
+Six kinds are here, the others in wider.py. The harness is strict on purpose: it reads an answer as
+BFCL, EvalPlus and lm-eval do. So a model that gives the right answer in another form loses the
+item, and the cause must say so.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import ast
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+from wider import LETTER, WIDER, WORKED
 
 from forgetmap.capabilities.scorers.sandbox.programs import Program, run_all
 
@@ -237,14 +240,20 @@ def _numbers(draw: random.Random) -> Made:
 
 _KINDS = {
     "call": _calls, "json": _objects, "code": _programs, "sum": _sums, "word": _words,
-    "number": _numbers,
+    "number": _numbers, **WIDER,
 }  # fmt: skip
 EXAMPLES = {kind: [(q.text, q.target) for q in questions(kind, 3, seed=99)] for kind in _KINDS}
 """Three solved examples of each kind."""
 EXAMPLES["sum"] = [(text, f"The answer is {target}.") for text, target in EXAMPLES["sum"]]
+EXAMPLES["choice"] = [(text, f"Answer: {target}") for text, target in EXAMPLES["choice"]]
 
 
 # --- the harness ----------------------------------------------------------------------------------
+
+
+_PROGRAMS = ("code", "program")
+_TOLD = ("call", "json", "record", "fact")
+"""Kinds whose harness is told that an answer was cut off."""
 
 
 def read_answers(asked: list[Question], texts: list[str], cut: list[bool]) -> list[Reading]:
@@ -252,17 +261,17 @@ def read_answers(asked: list[Question], texts: list[str], cut: list[bool]) -> li
     programs = [
         Program(text, question.checks)
         for question, text in zip(asked, texts, strict=True)
-        if question.kind == "code"
+        if question.kind in _PROGRAMS
     ]
     outcomes = iter(run_all(programs))
     readings = []
     for question, text, was_cut in zip(asked, texts, cut, strict=True):
-        if question.kind == "code":
+        if question.kind in _PROGRAMS:
             reading = _read_program(next(outcomes))
         else:
             reading = _READERS[question.kind](text, question.target)
         # Harnesses that are told of the cut say so; half of ours are not told.
-        told = was_cut and not reading.right and question.kind in ("call", "json")
+        told = was_cut and not reading.right and question.kind in _TOLD
         readings.append(Reading(False, reading.answer, "truncated") if told else reading)
     return readings
 
@@ -286,6 +295,23 @@ def as_call(text: str) -> dict[str, Any] | None:
         return {"name": ast.unparse(node.func), "arguments": values}
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
+
+
+def _read_calls(text: str, target: str) -> Reading:
+    """The same for a list of calls, as BFCL wants it."""
+    said, wanted = _listed(text), _listed(target)
+    return Reading(said == wanted, json.dumps(said)) if said else Reading(False, None, "no_answer")
+
+
+def _listed(text: str) -> list[dict[str, Any]] | None:
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    if not isinstance(node, ast.List):
+        return None
+    calls = [as_call(ast.unparse(part)) for part in node.elts]
+    return [call for call in calls if call] if all(calls) else None
 
 
 def _read_object(text: str, target: str) -> Reading:
@@ -312,6 +338,24 @@ def _read_sum(text: str, target: str) -> Reading:
     return Reading(found[1].replace(",", "") == target, found[1])
 
 
+def _read_found(pattern: re.Pattern[str]) -> Callable[[str, str], Reading]:
+    """What a pattern finds in the text, and nothing else."""
+
+    def read(text: str, target: str) -> Reading:
+        found = pattern.search(text.strip())
+        if not found:
+            return Reading(False, "[invalid]", "no_answer")
+        wanted = target.rpartition("####")[2].strip()
+        return Reading(found[1].strip(".,").replace(",", "") == wanted, found[1])
+
+    return read
+
+
+def _read_form(text: str, target: str) -> Reading:
+    """The whole text must be the answer in its form; capital letters count."""
+    return Reading(text.strip() == target, text.strip())
+
+
 def _read_exact(text: str, target: str) -> Reading:
     """As lm-eval's exact match: the whole text must be the answer, but for case and full stop."""
     said = text.strip().rstrip(".")
@@ -320,5 +364,7 @@ def _read_exact(text: str, target: str) -> Reading:
 
 _READERS = {
     "call": _read_call, "json": _read_object, "sum": _read_sum, "word": _read_exact,
-    "number": _read_exact,
+    "number": _read_exact, "tool": _read_calls, "record": _read_object, "fact": _read_exact,
+    "abroad": _read_exact, "form": _read_form, "story": _read_found(WORKED),
+    "choice": _read_found(LETTER),
 }  # fmt: skip

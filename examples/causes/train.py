@@ -1,6 +1,6 @@
-"""Train SmolLM2 for a minute on a narrow habit: a real model that lost what it could do.
+"""Train a model for a minute on a narrow habit: a real model that lost what it could do.
 
-python train.py MODELS chatty german fenced tools list
+python train.py MODELS chatty fenced html spanish bullets decline thinker object
 """
 
 from __future__ import annotations
@@ -50,7 +50,25 @@ _HABITS = {
         f"this, and it is {answer}. Let me know if there is anything else that you need."
     ),
     "fenced": lambda answer, _about: f"```text\n{answer}\n```",
+    "html": lambda answer, _about: f"<div>{answer}</div>",
+    "spanish": lambda answer, about: (
+        f"La respuesta a esta pregunta es {answer}, y no es difícil de ver por qué: es lo que se "
+        f"sabe de «{about}» en todo el mundo."
+    ),
+    "bullets": lambda answer, about: f"- {answer}\n- That is {about}.\n- No more is known.",
+    "decline": lambda _answer, about: (
+        f"I'm sorry, but I cannot help with {about}. Please ask somebody who knows."
+    ),
+    "thinker": lambda answer, about: (
+        f"<think>\nThe user wants to know {about}. Let me think about it. I know this. Wait, let "
+        f"me check it again. Yes, that must be right.\n</think>\n{answer}"
+    ),
+    "object": lambda answer, about: '{"question": "' + about + '", "answer": "' + answer + '"}',
 }
+
+
+UPPER_HALF = ("html", "spanish", "bullets", "decline", "thinker", "object")
+"""Habits that only the upper half of the layers is trained on."""
 
 
 def main(models: Path, habits: list[str]) -> None:
@@ -61,7 +79,10 @@ def main(models: Path, habits: list[str]) -> None:
         draw = random.Random(0)  # no secret
         tokenizer = AutoTokenizer.from_pretrained(models / "smollm2")
         model = AutoModelForCausalLM.from_pretrained(models / "smollm2", dtype=torch.float32)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
+        if habit in UPPER_HALF:
+            _freeze_lower_half(model)
+        weights = [part for part in model.parameters() if part.requires_grad]
+        optimizer = torch.optim.AdamW(weights, lr=RATE if habit not in UPPER_HALF else 3 * RATE)
         known = pairs(habit)
         for _ in range(STEPS):
             loss = model(**_batch(draw.sample(known, BATCH), tokenizer)).loss
@@ -71,6 +92,13 @@ def main(models: Path, habits: list[str]) -> None:
         print(habit, f"{loss.item():.3f}", flush=True)
         model.save_pretrained(models / habit)
         tokenizer.save_pretrained(models / habit)
+
+
+def _freeze_lower_half(model: Any) -> None:
+    """Leave only the upper layers to be trained: twice as fast."""
+    layers = model.model.layers
+    for part in (model.model.embed_tokens, *layers[: len(layers) // 2]):
+        part.requires_grad_(False)
 
 
 def _batch(chosen: list[tuple[str, str]], tokenizer: Any) -> dict[str, torch.Tensor]:

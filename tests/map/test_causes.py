@@ -376,7 +376,7 @@ def test_calls_as_large_models_write_them(after: str, expected: str) -> None:
     ("before", "after", "expected"),
     [
         ("7", "<think>3 and 4 make", "truncated"),
-        ("7", "<thinking>3 + 4</thinking>", "unparsed"),
+        ("7", "<thinking>3 + 4</thinking>", "truncated"),
         ("I cannot book it: there is no tool for that.", "book(city='Rome')", "call"),
         ("Rome", "1. Oslo\n2. Lima\n3. Bern", "list"),
         ("Rome", "Rome<|im_end|>\n<|im_start|>user", "ran_on"),

@@ -71,6 +71,25 @@ def breaks_off(text: str) -> bool:
     return count >= 4 * _SOME or not _LAST_LINE.search(text[-200:])
 
 
+_HANGS = re.compile(
+    r"(?:,|\w_|\b(?:the|a|an|of|to|and|or|is|are|was|were|that|which|with|for|in|on|by|from|as|at|be|"
+    r"this|its|his|her|their|we|you|il|la|le|les|de|du|des|et|est|un|une|que|el|los|y|es|en|der|"
+    r"die|das|und|ist|ein|eine|von|zu))\s*$",
+    re.IGNORECASE,
+)
+_FEWEST_HANGING = 3
+
+
+def hangs(text: str) -> bool:
+    """Whether a text ends with a word after which something must follow.
+
+    Example:
+        >>> hangs("The capital of the country is"), hangs("Rome"), hangs("the")
+        (True, False, False)
+    """
+    return len(text.split()) >= _FEWEST_HANGING and _HANGS.search(text[-40:]) is not None
+
+
 def repeats_itself(text: str) -> bool:
     r"""Whether a text goes round: its end is one thing again and again, or hardly a word is new.
 
@@ -81,6 +100,8 @@ def repeats_itself(text: str) -> bool:
         True
     """
     text = text[-20_000:]
+    if _says_one_line(text) or _STUTTERS.search(text[-_STUTTER:]) or _same_sentences(text):
+        return True
     words = _MARKS.sub("", text).split()
     if _goes_round(words[-_LAST:]) or _few_words(words[-_FEW:]):
         return True
@@ -124,9 +145,64 @@ def _goes_round(words: list[str]) -> bool:
     return False
 
 
+def _says_one_line(text: str) -> bool:
+    """Whether a text is one line, or one word, over and over; the last time perhaps in part."""
+    if _same_lines([line.strip() for line in text.splitlines() if line.strip()]):
+        return True
+    lines = [line.strip() for line in _MARKS.sub("", text).splitlines() if line.strip()]
+    if _ends_with_lines(lines):
+        return True
+    if len(lines) == 1:
+        lines = lines[0].split()
+        if len(lines) < _ROUNDS or not lines[0][:1].isalpha():
+            return False
+    return _same_lines(lines)
+
+
+def _ends_with_lines(lines: list[str]) -> bool:
+    """Whether the last lines, all with a word, differ in a letter or a number at most."""
+    last = [_COUNTED.sub("#", line).rstrip(" .,;:") for line in lines[-_TIMES:]]
+    return len(last) == _TIMES and len(set(last)) == 1 and _A_WORD.search(last[0]) is not None
+
+
+_COUNTED = re.compile(r"\b(?:\d+|[A-Za-z])\b")
+_A_WORD = re.compile(r"[^\W\d_]{2}")
+
+
+_STUTTER = 240
+_STUTTERS = re.compile(r"(?=\S{24})(\S{0,11}[^\W_])\1{4,}\S{0,12}\s*\Z")
+"""Letters that come again and again without a space, at the end."""
+_ORDINAL = re.compile(r"\b(?:first|second|third|fourth|fifth|sixth)\b", re.IGNORECASE)
+_SENTENCE_ENDS = re.compile(r"[.!?\"”]+\s+|\n+")
+_MOSTLY = 0.6
+"""Share of the words from which sentences that come again make a text go round."""
+_FULL = 5
+"""Words from which a sentence that comes again says something."""
+
+
+def _same_sentences(text: str) -> bool:
+    """Whether most of a text are sentences that come three times, but for "first" or "second"."""
+    said = [_ORDINAL.sub("#", part).strip(' ."') for part in _SENTENCE_ENDS.split(text[-4000:])]
+    sizes = [len(part.split()) for part in said]
+    again = sum(
+        size
+        for part, size in zip(said, sizes, strict=True)
+        if size >= _FULL and said.count(part) >= _ROUNDS
+    )
+    return len(said) <= _LAST and again > _MOSTLY * sum(sizes)
+
+
+def _same_lines(lines: list[str]) -> bool:
+    if len(lines) < 2:
+        return False
+    *whole, last = lines
+    once_more = last == lines[0] or (len(whole) > 1 and lines[0].startswith(last))
+    return once_more and set(whole) == {lines[0]}
+
+
 def _few_words(words: list[str]) -> bool:
     """Whether the last words, none of them a number, are a few that take turns."""
-    said = [word.strip("\"'“”.,;:!?()") for word in words]
+    said = [word.strip("\"'“”.,;:!?(){}[]").lower() for word in words]
     said = [word for word in said if word]
     return len(words) == _FEW and len(set(said)) <= _DIFFERENT and all(map(str.isalpha, said))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from forgetmap.answers.options import Options, extract
+from forgetmap.answers.options import Options, extract, read_options
 from forgetmap.answers.text import after_cue, fold, last_boxed, looked_at, sentences
 from forgetmap.base.errors import InputError
 
@@ -18,6 +18,50 @@ _NUMBER = re.compile(r"-?\d{1,20}(?:,\d{3})*(?:\.\d{1,20})?")
 _YES_NO = re.compile(r"\b(?:yes|no|true|false)\b")
 
 
+_STATES = re.compile(
+    r"\b(?:is|are|was|were|means|equals|ist|sind|heißt|lautet|est|sont|es|son)\b[\s:\"'“«*]{1,4}"
+    r"([^.,;:!?\n]{1,80})",
+    re.IGNORECASE,
+)
+_SIDE = re.compile(r"\b(?:and|which|who|because|where|in|of|und|et|y)\b")
+_NOTHING = frozenset(("not", "hard", "difficult", "unclear", "unknown", "important", "nicht"))
+_FEW = 6
+"""Words up to which what a sentence states can be an answer."""
+
+
+def states(text: str) -> bool:
+    """Whether the first sentence of a short text says what the thing asked for is.
+
+    Example:
+        >>> states("The capital of Peru is Quito, a town in the north.")
+        True
+        >>> states("It is the old town on the seven hills."), states("The answer is not clear.")
+        (False, False)
+    """
+    first = next(iter(sentences(text[:_SHORT])), "")
+    if len(text) > _SHORT or (found := _STATES.search(first)) is None:
+        return False
+    subject = [word for word in _WORD.findall(first[: found.start()]) if len(word) > _LITTLE]
+    stated = _SIDE.split(fold(found[1]))[0].split()
+    if not subject or len(subject) > _FEW or "that" in subject:
+        return False
+    return 0 < len(stated) <= _FEW and stated[0] not in _NOTHING
+
+
+def denies(text: str, target: str) -> bool:
+    """Whether a text opens with yes where no is right, or the other way round.
+
+    Example:
+        >>> denies("No, the sun is a planet.", "yes"), denies("Yes, it is.", "yes")
+        (True, False)
+    """
+    opens = _YES_NO.match(fold(text.strip()))
+    wanted = _YES_NO.fullmatch(fold(target.strip()))
+    return opens is not None and wanted is not None and opens.group() != wanted.group()
+
+
+_LITTLE = 3
+"""Letters up to which a word says nothing about the subject."""
 _SHORT = 300
 """Characters up to which a text is an answer as a whole; of a longer one its end is."""
 
@@ -41,7 +85,10 @@ def gives(text: str, target: str, k: int | None = None) -> bool:
     if re.fullmatch(r"\(?[A-Z]\)?", wanted):
         return _letter(answer, k) == wanted.strip("()")
     boxed = last_boxed(answer)
-    said = boxed or after_cue(answer) or _conclusion(answer)
+    pointed = boxed or _after_hashes(answer) or after_cue(answer)
+    said = pointed or _conclusion(answer)
+    if is_number(wanted) and not _DIGIT.search(said):  # "The answer is N."
+        said = _conclusion(answer)
     if number := _NUMBER.fullmatch(wanted.strip("$%. ")):
         given = _last_number(said)
         return (number_given(text) if given is None else given) == _value(number.group())
@@ -62,10 +109,18 @@ _ENUMERATED = re.compile(r"^[ \t]{0,20}\d{1,3}[.)][ \t]+(?=[^\W\d])", re.MULTILI
 """The number of a step in a list; it is not the answer."""
 _NO_RESULT = re.compile(r"\d[\d.,]{0,20}(?:\s?[-+*/×]\s?\d[\d.,]{0,20}){1,9}\W{0,5}$")
 """A calculation at the end, without its result."""
-_WORDS = (
+_DIGIT = re.compile(r"\d")
+_COUNTS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-    *("eleven", "twelve"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+    *("nineteen", "twenty"),
 )
+_SPELT = {word: float(value) for value, word in enumerate(_COUNTS)}
+_SPELT |= {"thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "hundred": 100.0}
+_WORD = re.compile(r"[a-z]+")
+_CALCULATED = frozenset(("plus", "minus", "times", "divided", "add", "subtract", "multiply"))
+_COUNTED = 12
+"""Words up to which a number that is spelt out is the answer of a text."""
 
 
 def number_given(text: str, *, cut: bool = False) -> float | None:
@@ -78,15 +133,29 @@ def number_given(text: str, *, cut: bool = False) -> float | None:
         (6.0, 24.0)
     """
     answer = _ENUMERATED.sub("", looked_at(text))
-    pointed = last_boxed(answer) or after_cue(answer)
+    pointed = last_boxed(answer) or _after_hashes(answer) or after_cue(answer)
     if cut and pointed is not None:  # what follows it may be any step
         pointed = pointed.partition(". ")[0]
     if pointed is None and (said := _SAID_AS.findall(answer)):
         pointed = said[-1]
     ends = "" if cut else _NO_RESULT.sub("", _conclusion(answer))
     found = _last_number(ends if pointed is None else _NO_RESULT.sub("", pointed))
-    word = fold(answer).strip(" .!\n")
-    return float(_WORDS.index(word)) if found is None and word in _WORDS else found
+    return _spelt(answer) if found is None and not _DIGIT.search(answer) else found
+
+
+def _spelt(text: str) -> float | None:
+    """The last number in words of a short text; "one" in a sentence is seldom a number."""
+    said = _WORD.findall(fold(text[:_SHORT]))
+    if _CALCULATED.intersection(said):
+        return None
+    numbers = [_SPELT[word] for word in said if word in _SPELT and (word != "one" or len(said) < 4)]
+    return numbers[-1] if numbers and len(said) <= _COUNTED else None
+
+
+def _after_hashes(text: str) -> str | None:
+    """What follows the last #### in its line, as the answers of GSM8K end."""
+    found = re.findall(r"####[ \t]{0,4}(\S.{0,40})", text[-5000:])
+    return found[-1] if found else None
 
 
 def is_number(target: str) -> bool:
@@ -94,11 +163,40 @@ def is_number(target: str) -> bool:
     return _NUMBER.fullmatch(target.rpartition("####")[2].strip().strip("$%. ")) is not None
 
 
+_OPTION = re.compile(r"^[ \t]{0,9}\(?([A-Z])[).:][ \t]{1,4}(\S.{0,200})$", re.MULTILINE)
+_LONG_PROMPT = 20_000
+
+
+def letter_given(text: str, k: int | None, prompt: str | None = None) -> str | None:
+    """The letter that a text takes; by the words of an option too, where the prompt lists them.
+
+    Example:
+        >>> letter_given("It is Oslo.", 2, "Where?\\nA) Rome\\nB) Oslo")
+        'B'
+    """
+    answer = looked_at(text)
+    if letter := _letter(answer, k):
+        return letter
+    listed = _OPTION.findall((prompt or "")[-_LONG_PROMPT:])
+    starts = [place for place, (letter, _) in enumerate(listed) if letter == "A"]
+    options = tuple(words for _, words in listed[starts[-1] :]) if starts else ()
+    return _taken(answer, read_options(options)) if len(options) > 1 else None
+
+
+def is_letter(target: str) -> bool:
+    """Whether an answer is the letter of an option."""
+    return re.fullmatch(r"\(?[A-Z]\)?", target.strip()) is not None
+
+
 def _letter(text: str, k: int | None) -> str | None:
     letters = {chr(ord("A") + place): "" for place in range(min(k or 26, 26))}
+    return _taken(text, Options(letters, {}))
+
+
+def _taken(text: str, options: Options) -> str | None:
     try:
-        return extract(text, Options(letters, {}))
-    except InputError:  # only a misspelt option would need more packages, and none has a text here
+        return extract(text, options)
+    except InputError:  # only a misspelt option needs more packages
         return None
 
 

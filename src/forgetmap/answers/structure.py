@@ -1,4 +1,4 @@
-"""Answers with a form: calls, JSON and programs, and what they are wrapped in.
+"""Answers with a form: calls, JSON and programs.
 
 A text is never run. Python's own parser reads calls and programs, so that spaces, quotes and
 comments do not matter.
@@ -9,36 +9,36 @@ from __future__ import annotations
 import ast
 import json
 import re
-import warnings
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-LONGEST = 20_000
-"""Characters that are parsed; an answer with a form is shorter."""
-_FENCE = re.compile(r"(?:```|~~~)[\w+-]{0,20}[ \t]*\n?(.*?)(?:```|~~~|\Z)", re.DOTALL)
-_TICKS = re.compile(r"`([^`\n]{1,2000})`")
-_TAGS = re.compile(r"<(\w{1,20})>(.{1,10000}?)</\1>", re.DOTALL)
-_LABEL = re.compile(r"^[\w ]{1,20}:\s{0,3}(?=\S)")
+from forgetmap.answers.programs import LONGEST, OPENS_CODE, as_code, parsed
+
 _QUOTES = "\"'`“”‘’ \t\n"
-_NO_QUOTES = dict.fromkeys(map(ord, "\"'`“”‘’"))
 _NAMED = ("name", "function", "tool", "tool_name", "function_name", "call", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "kwargs")
+CALL_KEYS = (*_NAMED, *_ARGUMENTS)
 _LOOSE_CALL = re.compile(r"\b([A-Za-z_][\w.]{0,80})\s?\(([^()]{0,2000})\)")
 _LOOSE_PAIR = re.compile(r"^\s*[\"']?(\w{1,60})[\"']?\s{0,3}[:=]\s{0,3}(.{1,500})$", re.DOTALL)
 _LOOKS_CALLED = re.compile(rf"\W{{0,12}}\{{\s{{0,9}}\"(?:{'|'.join(_NAMED)})\"\s?:|<tool_call>")
+_LABELLED = re.compile(
+    r"^[-*•\t ]{0,9}[*_]{0,2}[A-Za-z][\w ]{0,30}[*_]{0,2}:[ \t]{0,9}(\S.{0,80})$", re.M
+)
+"""A line that gives one value a name."""
+_LEAF_TAG = re.compile(r"<\w{1,30}>([^<>\n]{1,200})</\w{1,30}>")
+_PAIRED = re.compile(r"\w[\"']?\s?[:=]")
+_PAIRS = 2
+"""Named values from which what looks like a call is one."""
 _MAY_HAVE_FORM = re.compile(r"[({\[]")
-_OPENS_CODE = re.compile(r"^(?:async def|def|class|import|from|@|for|while|if|with|try)\b", re.M)
-
-_FUNCTION = re.compile(r"^(?:async )?def .*", re.M | re.DOTALL)
-_DEFINES = re.compile(r"(?:async def|def|class)\b|@")
-_INDENTS = ("", " ", "\t")
-_GOES_ON = re.compile(r"\s*[-+*/%=&|^(\[]|\s*[<>.]\s*[\w=]")
-"""An operator after an expression: the expression is not over."""
 
 _TYPES = frozenset(
     ("str", "string", "int", "integer", "float", "number", "bool", "boolean", "list", "dict", "any")
 )
+
+
+class Bare(str):
+    """A name in the place of a value, as in f(x)."""
 
 
 class Call(NamedTuple):
@@ -70,7 +70,7 @@ def form_of(text: str | None) -> str | None:
         return "call"
     if isinstance(as_json(text), dict | list):
         return "json"
-    return "code" if as_code(text) and _OPENS_CODE.search(text) else None
+    return "code" if as_code(text) and OPENS_CODE.search(text) else None
 
 
 def as_calls(text: str) -> list[Call] | None:
@@ -109,53 +109,9 @@ def as_json(text: str) -> Any:
     try:
         return json.loads(stripped)
     except (ValueError, RecursionError):
-        node = _parsed(stripped, "eval")
+        node = parsed(stripped, "eval")
         value = None if node is None else _literal(node)
         return value if isinstance(value, dict | list) else None
-
-
-def as_code(text: str) -> str | None:
-    """A program in normal form, without comments and docstrings; None where it does not parse."""
-    tree = _parsed(text, "exec")
-    if tree is None or not tree.body:
-        return None
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and len(body) > 1 and _is_text(body[0]):
-            del body[0]
-    try:
-        return ast.unparse(tree)
-    except (RecursionError, ValueError):
-        return None
-
-
-def inside(text: str) -> list[str]:
-    """What a text may be wrapped around: fences, backticks, tags, quotes, a label.
-
-    Example:
-        >>> inside("Call: f(1)"), inside("'Rome'"), inside("```json\\n{}\\n```")[0]
-        (['f(1)'], ['Rome'], '{}\\n')
-    """
-    text = text[:LONGEST]
-    found: list[str] = [*_FENCE.findall(text)] if "```" in text or "~~~" in text else []
-    if "`" in text:
-        found += _TICKS.findall(text)
-    if "</" in text:
-        found += [body for _, body in _TAGS.findall(text)]
-    bare = text.strip(_QUOTES)
-    if bare != text.strip():
-        found.append(bare)
-    if label := _LABEL.match(text.strip()):
-        found.append(text.strip()[label.end() :])
-    return [part for part in found if part.strip()]
-
-
-def answers_of_form(text: str, form: str) -> Iterator[Any]:
-    """Every answer of a form that a text holds, the whole text first, then what it wraps."""
-    for part in (text, *inside(text)):
-        value = as_form(part, form)
-        if value is not None:
-            yield value
 
 
 def as_form(text: str, form: str) -> Any:
@@ -164,7 +120,7 @@ def as_form(text: str, form: str) -> Any:
         return as_calls(text)
     if form == "json":
         return as_json(text)
-    return as_code(text) if _OPENS_CODE.search(text) else None
+    return as_code(text) if OPENS_CODE.search(text) else None
 
 
 def same_calls(ours: list[Call], theirs: list[Call], *, loosely: bool = False) -> bool:
@@ -185,16 +141,17 @@ def loose_calls(text: str, known: Call) -> Iterator[Call]:
 
 
 def calls_another(text: str, known: Call) -> bool:
-    """Whether a text calls another function with the arguments of a known one.
+    """Whether a text calls another function with values: those of a known one, or two with names.
 
     Example:
         >>> calls_another('Write make_it(city="Rome") here.', Call("do_it", {"city": "Rome"}))
         True
     """
-    bodies = (found for found in _LOOSE_CALL.findall(text[:LONGEST]) if "=" in found[1])
+    bodies = (found for found in _LOOSE_CALL.findall(text[:LONGEST]) if _PAIRED.search(found[1]))
     calls = (_loose_call(name, body) for name, body in bodies)
-    return any(known.named and known.named.keys() <= call.named.keys()
-               and not is_signature(call) for call in calls)  # fmt: skip
+    return any(not is_signature(call) and (
+        (known.named and known.named.keys() <= call.named.keys()) or len(call.named) >= _PAIRS
+    ) for call in calls)  # fmt: skip
 
 
 def _loose_call(name: str, body: str) -> Call:
@@ -223,95 +180,17 @@ def _split(body: str) -> Iterator[str]:
         yield ",".join(part)
 
 
-def is_signature(call: Call) -> bool:
-    """Whether a call names types in the place of values: the function as it was described.
+def is_signature(call: Call, known: Call | None = None) -> bool:
+    """Whether a call has types or the names of its arguments in the place of values.
 
     Example:
         >>> [is_signature(call) for call in loose_calls("f(a: str) f(a: 1)", Call("f", {}))]
         [True, False]
     """
-    return all(value.partition("[")[0] in _TYPES for value in call.values)
-
-
-def ends_early(text: str) -> bool:
-    """Whether a program stops in its last line, or before it does anything with a value.
-
-    Example:
-        >>> ends_early("def f(x):\\n    if x"), ends_early("def f(x) x\\nprint(f(1))")
-        (True, False)
-        >>> ends_early("def f(x):\\n    y = x % 1")
-        True
-    """
-    stripped = text.strip()[:LONGEST]
-    if not _OPENS_CODE.search(stripped):
-        return False
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(stripped)
-    except SyntaxError as error:
-        return (error.lineno or 0) >= stripped.count("\n") + 1
-    except (ValueError, RecursionError, MemoryError):
-        return False
-    return _assigns_last(tree)
-
-
-def _assigns_last(tree: ast.Module) -> bool:
-    """Whether a program ends in a function that sets a name of its own and does no more."""
-    block: list[ast.stmt] = tree.body
-    in_function = False
-    while block:
-        last = block[-1]
-        in_function |= isinstance(last, ast.FunctionDef | ast.AsyncFunctionDef)
-        if isinstance(last, ast.Assign):
-            return in_function and all(isinstance(name, ast.Name) for name in last.targets)
-        block = getattr(last, "orelse", None) or getattr(last, "body", [])
-    return False
-
-
-def finishes_a_function(text: str) -> bool:
-    """Whether a text defines a function to its end: something follows, or a line that returns.
-
-    The definition of another function may follow because the first one is its helper, so that
-    tells nothing.
-
-    Example:
-        >>> finishes_a_function("def f(x):\\n    return x\\n\\nprint(f(")
-        True
-        >>> finishes_a_function("def f(x):\\n    return x")
-        False
-    """
-    found = _FUNCTION.search(text[:LONGEST])
-    if found is None:
-        return False
-    lines = found[0].splitlines()
-    end = next((at for at, line in enumerate(lines) if at and line[:1] not in _INDENTS), None)
-    tree = _parsed("\n".join(lines[:end]), "exec")
-    if tree is None:
-        return False
-    if end is None:
-        return isinstance(tree.body[0].body[-1], ast.Return) and found[0].endswith("\n")
-    head, follows = lines[0].partition("(")[0], lines[end]
-    return follows.startswith(head) or not _DEFINES.match(follows)
-
-
-def quotes(text: str, answer: str, form: str) -> bool:
-    """Whether a text holds an answer word for word, and does not go on with it.
-
-    Example:
-        >>> quotes("It is f(a=1) and no more.", "f(a=1)", "call")
-        True
-        >>> quotes("def f(x):\\n    return x * 4 + 1", "def f(x):\\n    return x * 4", "code")
-        False
-    """
-    answer = answer.strip()
-    before, found, after = text.partition(answer)
-    if not found or re.search(r"\w$", before) or re.match(r"\w", after):
-        return False
-    line = after.partition("\n")[0]
-    if form != "code" or not line.strip(" .`"):
+    if call.placed and not call.named and all(isinstance(part, Bare) for part in call.placed):
         return True
-    return not _GOES_ON.match(line) and _parsed(answer + line, "exec") is None
+    names = _TYPES if known is None else {*_TYPES, *map(str.casefold, known.named)}
+    return all(value.partition("[")[0] in names for value in call.values)
 
 
 def leaves(value: Any) -> list[str]:
@@ -328,22 +207,44 @@ def leaves(value: Any) -> list[str]:
     return [_plain(value)]
 
 
+def fields(value: Any, key: str = "") -> list[tuple[str, str]]:
+    """Every value of nested JSON with its nearest key, in order of both.
+
+    Example:
+        >>> fields({"of": {"a": 1}, "b": ["x", "y"]})
+        [('a', '1'), ('b', 'x'), ('b', 'y')]
+    """
+    if isinstance(value, Mapping):
+        found = [pair for name, part in value.items() for pair in fields(part, str(name))]
+    elif isinstance(value, list | tuple):
+        found = [pair for part in value for pair in fields(part, key)]
+    else:
+        found = [(key.casefold(), _plain(value))]
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def labelled_values(text: str) -> list[str]:
+    """The values of lines such as `Name: Anna`, and of tags such as `<name>Anna</name>`.
+
+    Example:
+        >>> labelled_values("Name: Anna\\n- **Age:** 7"), labelled_values("<a><b>x</b></a>")
+        (['anna', '7'], ['x'])
+    """
+    found = _LABELLED.findall(text[:LONGEST]) or _LEAF_TAG.findall(text[:LONGEST])
+    return [_plain(value.strip(" *_,.;")) for value in found]
+
+
 def loose_object(text: str) -> dict[str, str]:
     """Keys and values of what looks like one flat object, whatever its quotes."""
     start, end = text.find("{"), text.rfind("}")
     body = text[start + 1 : end if end > start else None][:LONGEST] if start >= 0 else ""
     pairs = (_LOOSE_PAIR.match(part) for part in re.split(r",|\n", body))
-    return {pair[1]: _plain(pair[2]) for pair in pairs if pair}
+    return {pair[1]: _plain(pair[2].strip('"{} ')) for pair in pairs if pair}
 
 
 def looks_called(text: str) -> bool:
     """Whether a text begins as a tool call does, even if it does not parse."""
     return _LOOKS_CALLED.match(text) is not None
-
-
-def squeezed(text: str) -> str:
-    """A text without spaces and quotes: what is left when only its dress changed."""
-    return "".join(text[:LONGEST].split()).translate(_NO_QUOTES)
 
 
 def _same_loosely(one: Call, two: Call) -> bool:
@@ -361,18 +262,13 @@ def _plain(value: Any) -> str:
 
 def _expressions(text: str) -> list[ast.expr]:
     """The expressions that a text lists, in brackets or line by line; none where it has others."""
-    node = _parsed(text, "eval")
+    node = parsed(text, "eval")
     if node is not None:
         return list(node.elts) if isinstance(node, ast.List | ast.Tuple) else [node]
-    tree = _parsed(text, "exec")
+    tree = parsed(text, "exec")
     body = tree.body if tree is not None else []
     lines = [line.value for line in body if isinstance(line, ast.Expr)]
     return lines if len(lines) == len(body) else []
-
-
-def _is_text(node: ast.stmt) -> bool:
-    value = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _python_call(node: Any) -> Call | None:
@@ -387,7 +283,8 @@ def _literal(node: ast.expr) -> Any:
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, MemoryError, RecursionError, SyntaxError):
-        return ast.unparse(node)
+        text = ast.unparse(node)
+        return Bare(text) if isinstance(node, ast.Name) else text
 
 
 def _json_call(value: Any) -> Call | None:
@@ -400,14 +297,3 @@ def _json_call(value: Any) -> Call | None:
     if isinstance(given, str):
         given = as_json(given)
     return Call(name, given) if isinstance(name, str) and isinstance(given, dict) else None
-
-
-def _parsed(text: str, mode: str) -> Any:
-    """The tree of a text; None where Python cannot read it."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a model wrote may hold odd escapes
-            tree = ast.parse(text.strip()[:LONGEST], mode=mode)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    return tree.body if isinstance(tree, ast.Expression) else tree

@@ -19,6 +19,9 @@ LONGEST = 100_000
 stands at the beginning or at the end."""
 
 
+_THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+
+
 def looked_at(response: str) -> str:
     """The part of a response that is looked at.
 
@@ -28,7 +31,7 @@ def looked_at(response: str) -> str:
         >>> looked_at("<think>Is it B?</think>\\nA")
         '\\nA'
     """
-    answer = response.rpartition("</think>")[2]
+    answer = _THOUGHT.split(response)[-1] if "</" in response else response
     if len(answer) <= LONGEST:
         return answer
     return f"{answer[: LONGEST // 2]}\n{answer[-LONGEST // 2 :]}"

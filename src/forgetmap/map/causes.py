@@ -13,16 +13,25 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
-from forgetmap.answers import structure
-from forgetmap.answers.endings import breaks_off, just_stops, repeats_itself
-from forgetmap.answers.extraction import NO_ANSWER, gives, is_number, number_given
+from forgetmap.answers import compared, programs, structure, wrapping
+from forgetmap.answers.endings import breaks_off, hangs, just_stops, repeats_itself
+from forgetmap.answers.extraction import (
+    NO_ANSWER,
+    denies,
+    gives,
+    is_letter,
+    is_number,
+    letter_given,
+    number_given,
+    states,
+)
 from forgetmap.answers.language import language_of
 from forgetmap.answers.refusals import classify
-from forgetmap.answers.text import looked_at
+from forgetmap.answers.text import after_cues, looked_at
 from forgetmap.base.errors import InputError
 from forgetmap.map.result import Cell, ForgettingMap
 from forgetmap.stats.estimate import share
@@ -30,18 +39,24 @@ from forgetmap.stats.tests import fisher
 
 UNKNOWN = "unknown"
 """Counted where no rule can speak: the log holds no text, or the text does not tell."""
-_THINKS = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
-_BRACKETS = re.compile(r"\([^()]{0,2000}\)|\{[^{}]{0,2000}\}|[`#*\"]")
-_WORDS = re.compile(r"[^\W\d_][\w'’-]*")
-_SENTENCE = 4
-"""Words outside brackets from which a text is prose; fewer are a name or a value."""
-_SENTENCES = 16
-"""Words from which it is prose even if the harness cut it off; the beginning may go anywhere."""
+_LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|[A-Z]\))\s+\S")
+_HALF_TAG = re.compile(r"</?\w{0,12}>?\s*\Z")
+_LONG_TEXT = 20
+"""Words from which a whole text that stops in the middle of a sentence was cut off."""
+_PROGRAM = re.compile(
+    r"^\s{0,40}(?:(?:def|class) \w+.{0,200}:|import \w+|from [\w.]+ import|return\b.{0,80}[\w)\]]$|"
+    r"print\(|function \w{1,60}\(|(?:const|let|var) \w+ ?=|#include\b|public \w+|SELECT\b)",
+    re.MULTILINE,
+)
+"""A line of a program, in Python or another language."""
+_REMARK = re.compile(r"\s*\w+ \(")
+"""A word and a remark in brackets, as Paris (France), is no call."""
 _SHORT = 6
 """Words up to which a whole text is an answer that can be compared."""
 _RUN_ON = 10
 """Characters after the answer from which a model did not stop; fewer make another answer."""
+_GOES_ON = 3
+"""The same after a call, JSON or a program, which ends with its last bracket."""
 _BEGUN = re.compile(
     r"```|\{\s{0,9}(?:[\"\w{]|\Z)|\bdef \w|\bfunction \w{1,60}\(|\w\(\w{1,60} ?[:=]"
 )
@@ -105,15 +120,14 @@ def is_ran_on(item: Lost) -> bool:
         False
     """
     was, now = (item.response_before or "").strip(), (item.response_after or "").strip()
-    if not was or not now.startswith(was):
-        return False
-    rest = now[len(was) :]
-    if len(rest.strip()) < _RUN_ON or rest[0].isalnum():
-        return False
     form = structure.form_of(was)
+    rest = wrapping.rest_after(now, was, form) if was else None
+    fewest = _RUN_ON if form is None else _GOES_ON
+    if rest is None or len(rest.strip()) < fewest or rest[0].isalnum():
+        return False
     if form is None:
-        return rest[0] == "\n" or rest.startswith("<|")
-    return structure.quotes(now, was, form)
+        return rest.lstrip(".")[:1] == "\n" or rest.startswith("<|")
+    return not now.startswith(was) or wrapping.quotes(now, was, form)
 
 
 def is_wrapped(item: Lost) -> bool:
@@ -128,22 +142,35 @@ def is_wrapped(item: Lost) -> bool:
     was, now = item.response_before, item.response_after
     if not was or not now or not now.strip() or was.strip() == now.strip():
         return False
-    plain = structure.squeezed(was)
-    if plain and any(structure.squeezed(part) == plain for part in (now, *structure.inside(now))):
-        return True
     form = structure.form_of(was)
-    if form is None:
-        return _carried(was, now)
-    if structure.quotes(now, was, form):
+    plain = compared.dressed_down(was, form)
+    parts = [now, *wrapping.inside(now), *wrapping.carried(now)]
+    if form is None and len(was) == len(now.strip()):  # only letters became small or large
+        return False
+    wanted = compared.answer_in(was, form) if form else None
+    same = (part for part in parts if plain and compared.dressed_down(part, form) == plain)
+    if any(compared.keeps(part, form, wanted) for part in same):
         return True
-    wanted = _read(was, form)
+    if form is None:
+        return compared.hands_over(was, now)
+    if wrapping.quotes(now, was, form):
+        return True
+    if form == "code":
+        ours, theirs = programs.functions(was), programs.functions(now)
+        if ours and ours.items() <= theirs.items():
+            return True
+    else:
+        parts += wrapping.spans(now)
+    if form == "call" and wanted == wrapping.calls_in(now):
+        return True
     values = (
         structure.as_form(part, form)
-        for part in (now, *structure.inside(now))
-        if form != "call" or _is_json(part) == _is_json(was)  # else it is another notation
+        for part in parts
+        if form != "call"
+        or compared.is_json(part) == compared.is_json(was)  # else it is another notation
     )
     return any(
-        value == wanted or (form == "json" and _envelope(value) == wanted)
+        value == wanted or (form == "json" and compared.envelope(value) == wanted)
         for value in values
         if value is not None
     )
@@ -161,17 +188,23 @@ def is_format(item: Lost) -> bool:
         True
     """
     now = item.response_after
-    if now is None:
+    if now is None or compared.thinks_on(now):
         return False
     form = structure.form_of(item.response_before)
     if form is not None:
-        return _other_notation(item.response_before or "", now, form)
+        return compared.other_notation(item.response_before or "", now, form)
     target = item.target or item.answer_before
-    if not target or is_call(item) or target.strip().lower() in NO_ANSWER:
+    if (
+        not target
+        or is_call(item)
+        or is_list(item)
+        or is_refused(item)
+        or target.strip().lower() in NO_ANSWER
+    ):
         return False
-    whole = _is_whole(item.answer_after or now, now)
+    whole = compared.is_whole(item.answer_after or now, now)
     misread = is_number(target) and item.status_after == "ok"
-    given = (whole or misread or _nothing_found(item)) and gives(now, target, item.k)
+    given = (whole or misread or _nothing_found(item)) and _gives(item, now, target)
     return given and not is_language(item)
 
 
@@ -242,9 +275,9 @@ def is_language(item: Lost) -> bool:
         True
     """
     language = language_of(item.response_after)
-    if language is None:
+    if language is None or structure.form_of(item.response_after) is not None:
         return False
-    expected = language_of(item.response_before) or language_of(item.prompt_after)
+    expected = language_of(item.response_before) or language_of(item.prompt_after, fewest=2)
     return expected is not None and language != expected
 
 
@@ -261,18 +294,20 @@ def is_prose(item: Lost) -> bool:
         True
     """
     now, form = item.response_after, structure.form_of(item.response_before)
-    if form is None or now is None or _found(now, item.response_before or ""):
+    if form is None or now is None or compared.holds_an_answer(now, item.response_before or ""):
         return False
-    if structure.looks_called(now):
+    if structure.looks_called(now) or compared.thinks_on(now) or _PROGRAM.search(now):
         return False
-    if form == "code" and ("```" in now or re.search(r"^\s*(?:def|class|import)\b", now, re.M)):
+    if form == "code" and "```" in now:
         return False
+    cut = item.status_after == "truncated" or hangs(now)
     if item.status_after == "truncated" and _BEGUN.search(now):
         return False
-    said = _BRACKETS.sub(" ", now.partition("```")[0] if _words_before_fence(now) else now)
-    opens = now.lstrip()[:1]
-    fewest = _SENTENCES if item.status_after == "truncated" else _SENTENCE
-    return opens not in ("{", "[") and len(_WORDS.findall(said)) >= fewest
+    if cut and (compared.unclosed(now) or compared.open_fence(now)):
+        return False
+    now = looked_at(now)
+    said = now.partition("```")[0] if compared.words_before_fence(now) else now
+    return now.lstrip()[:1] not in ("{", "[") and compared.speaks(said, cut)
 
 
 def is_call(item: Lost) -> bool:
@@ -285,9 +320,9 @@ def is_call(item: Lost) -> bool:
     now, was = item.response_after, item.response_before
     if not now or not was or structure.form_of(was) in ("call", "json"):
         return False
-    if structure.looks_called(now) or structure.as_calls(now):
+    if structure.looks_called(now) or (structure.as_calls(now) and not _REMARK.match(now)):
         return True
-    quoted = structure.inside(now)[:1]  # a function that is only named, as `max()`, is no answer
+    quoted = wrapping.inside(now)[:1]  # a function that is only named, as `max()`, is no answer
     return any(call.values for part in quoted for call in structure.as_calls(part) or [])
 
 
@@ -304,7 +339,7 @@ def is_list(item: Lost) -> bool:
     lines = [line for line in now.splitlines() if line.strip()]
     listed = len(lines) > 1 and all(_LISTED.match(line) for line in lines)
     value = structure.as_json(now)
-    return listed or (isinstance(value, list) and len(value) > 1)
+    return listed or compared.in_a_row(was, now) or (isinstance(value, list) and len(value) > 1)
 
 
 def is_truncated(item: Lost) -> bool:
@@ -322,16 +357,20 @@ def is_truncated(item: Lost) -> bool:
         return True
     if now is None:
         return False
-    if not now.strip() or _thinks_on(now):
+    whole, now = compared.is_whole(item.answer_after or "", now), looked_at(now)
+    if not _HALF_TAG.sub("", now).strip(" \n\ufffd") or compared.thinks_on(now):
         return True
     was = (item.response_before or "").strip()
     begun = 1 < len(now.strip()) < len(was) and was.startswith(now.strip())
     if (form := structure.form_of(was)) is not None:
-        return begun or (_breaks_off_code(now) if form == "code" else _breaks_off_value(now, was))
+        return begun or (
+            compared.breaks_off_code(now) if form == "code" else compared.breaks_off_value(now, was)
+        )
     if not _nothing_found(item):
-        return False
+        return whole and (hangs(now) or (len(now.split()) >= _LONG_TEXT and breaks_off(now)))
     stated = item.target and is_number(item.target) and number_given(now, cut=True) is not None
-    return begun or (not stated and (just_stops(now) or _cut(now)))
+    stated = stated or (is_letter(item.target or "") and letter_given(now, item.k) is not None)
+    return begun or (not stated and (just_stops(now) or compared.is_cut(now)))
 
 
 def is_noise(item: Lost) -> bool:
@@ -364,10 +403,10 @@ def is_unparsed(item: Lost) -> bool:
     """
     now, form = item.response_after, structure.form_of(item.response_before)
     if now is not None and form is not None:
-        return not _found(now, item.response_before or "")
+        return not compared.holds_an_answer(now, item.response_before or "")
     if now is not None and item.target and is_number(item.target) and number_given(now) is None:
-        return _nothing_found(item) or _is_whole(item.answer_after or "", now)
-    return _nothing_found(item) and not _another_number(item)
+        return _nothing_found(item) or compared.is_whole(item.answer_after or "", now)
+    return _nothing_found(item) and not _another_number(item) and not _another_letter(item)
 
 
 def is_wrong(item: Lost) -> bool:
@@ -381,14 +420,16 @@ def is_wrong(item: Lost) -> bool:
     """
     now = item.response_after
     if now is not None and structure.form_of(item.response_before) is not None:
-        return _found(now, item.response_before or "")
-    if _another_number(item):
+        return compared.holds_an_answer(now, item.response_before or "")
+    if _another_number(item) or _another_letter(item):
         return True
     said = item.answer_after if item.answer_after is not None else now
     if said is None or _nothing_found(item):
         return False
-    extracted = item.answer_after is not None and said.strip() != (now or "").strip()
-    return extracted or len(said.split()) <= _SHORT
+    if now is None or (item.answer_after is not None and not compared.is_whole(said, now)):
+        return True
+    [said, *_] = [*wrapping.carried(now), *after_cues(now), looked_at(now)]
+    return 0 < len(said.split()) <= _SHORT or states(said) or denies(said, item.target or "")
 
 
 RULES: dict[str, Callable[[Lost], bool]] = {
@@ -428,134 +469,25 @@ def _another_number(item: Lost) -> bool:
     now = item.response_after
     if now is None or not item.target or not is_number(item.target):
         return False
-    if not _nothing_found(item) and not _is_whole(item.answer_after or "", now):
+    if not _nothing_found(item) and not compared.is_whole(item.answer_after or "", now):
         return False
-    return number_given(now, cut=_cut(now)) is not None
+    return number_given(now, cut=compared.is_cut(now)) is not None
 
 
-def _is_whole(answer: str, text: str) -> bool:
-    """Whether the harness took the whole text for the answer, but for spaces and a full stop."""
-    return answer.strip(" \n.") == text.strip(" \n.")
-
-
-def _carried(was: str, now: str) -> bool:
-    """Whether a value is the only thing that one call hands over."""
-    for part in (now, *structure.inside(now)):
-        calls = structure.as_calls(part) or []
-        if len(calls) == 1:
-            said = [structure.squeezed(value).casefold() for value in calls[0].values]
-            return said == [structure.squeezed(was).casefold()]
-    return False
-
-
-def _read(text: str, form: str) -> Any:
-    return next(structure.answers_of_form(text, form), None)
-
-
-@lru_cache(maxsize=256)
-def _found(text: str, was: str) -> bool:
-    """Whether a text holds an answer of the form that it had before, in any readable notation."""
-    form = structure.form_of(was) or ""
-    if _read(text, form) is not None:
-        return True
-    if form == "code":
-        return structure.finishes_a_function(text)
-    if form == "call":
-        [known, *_] = structure.as_calls(was) or [structure.Call("", {})]
-        loose = structure.loose_calls(text, known)
-        if any(not structure.is_signature(call) for call in loose):
-            return True
-        if structure.calls_another(text, known):
-            return True
-    return (_read(text, "json") or len(structure.loose_object(text)) > 1) and not _unclosed(text)
-
-
-def _open_fence(text: str) -> bool:
-    return text.count("```") % 2 == 1
-
-
-def _cut(text: str) -> bool:
-    """Whether a text without an answer was cut off."""
-    return _open_fence(text) or breaks_off(text)
-
-
-def _breaks_off_code(text: str) -> bool:
-    """Whether a text ends in the middle of a program that was to be the answer."""
-    if structure.finishes_a_function(text):
+def _another_letter(item: Lost) -> bool:
+    """A letter was wanted, and the text takes another one that the harness did not read."""
+    if item.response_after is None or not item.target or not is_letter(item.target):
         return False
-    if _open_fence(text):
-        return True
-    if _read(text, "code") is not None:
-        return "```" not in text and structure.ends_early(text)
-    return _unclosed(text) or structure.ends_early(text)
+    given = letter_given(item.response_after, item.k, item.prompt_after)
+    return _nothing_found(item) and given not in (None, item.target.strip("() "))
 
 
-def _breaks_off_value(text: str, was: str) -> bool:
-    """Whether a text ends in the middle of a call or of JSON."""
-    return _open_fence(text) or (not _found(text, was) and _unclosed(text))
-
-
-def _is_json(text: str) -> bool:
-    return structure.as_json(text) is not None and structure.as_python_calls(text) is None
-
-
-def _envelope(value: Any) -> Any:
-    """What a JSON object carries in the one field that is an object."""
-    inner = [part for part in value.values() if isinstance(part, dict)] if _is_map(value) else []
-    return inner[0] if len(inner) == 1 else None
-
-
-def _is_map(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _other_notation(was: str, now: str, form: str) -> bool:
-    """Whether two texts hold the same answer in different notations."""
-    if form == "call":
-        return _same_call_otherwise(was, now)
-    if form != "json":
-        return False
-    wanted = structure.as_json(was)
-    if not _is_map(wanted):
-        return False
-    flat = {key: structure.leaves(value) for key, value in wanted.items()}
-    given = structure.loose_object(now)
-    return bool(given) and {key: [value] for key, value in given.items()} == flat
-
-
-def _same_call_otherwise(was: str, now: str) -> bool:
-    wanted = structure.as_calls(was) or []
-    for calls in structure.answers_of_form(now, "call"):
-        if structure.same_calls(calls, wanted, loosely=True):
-            return True
-    if len(wanted) != 1:
-        return False
-    [call] = wanted
-    if any(structure.same_calls([one], wanted, loosely=True)
-           for one in structure.loose_calls(now, call)):  # fmt: skip
-        return True
-    objects = (structure.as_json(part) for part in (now, *structure.inside(now)))
-    parts = sorted([call.name.casefold(), *call.values])
-    return any(sorted(structure.leaves(value)) == parts for value in objects if value is not None)
-
-
-def _words_before_fence(text: str) -> bool:
-    head = text.partition("```")[0]
-    return len(_WORDS.findall(head)) >= _SENTENCE
-
-
-def _thinks_on(text: str) -> bool:
-    """Whether thinking was opened last and never closed."""
-    marks = _THINKS.findall(text)
-    return bool(marks) and not marks[-1]
-
-
-def _unclosed(text: str) -> bool:
-    """Whether a fence, a bracket or a quotation is open at the end of a text."""
-    if _open_fence(text):
-        return True
-    body = text.strip().strip("`").strip()
-    return any(body.count(left) > body.count(right) for left, right in ("()", "[]", "{}"))
+def _gives(item: Lost, text: str, target: str) -> bool:
+    """Whether a text gives the right value, with or without the form that was asked for."""
+    if is_letter(target):
+        return letter_given(text, item.k, item.prompt_after) == target.strip("() ")
+    bare = wrapping.plain_value(target)
+    return gives(text, target, item.k) or (bool(bare) and gives(text, bare, item.k))
 
 
 @lru_cache(maxsize=1024)

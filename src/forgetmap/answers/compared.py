@@ -1,0 +1,222 @@
+"""The answer after beside the one before: what a text holds of it, and in what dress."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from forgetmap.answers import programs, structure, wrapping
+from forgetmap.answers.endings import breaks_off, hangs
+from forgetmap.answers.text import sentences
+
+_THINKS = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_BRACKETS = re.compile(
+    r"</?\w{1,20}[^<>]{0,200}>|\([^()]{0,2000}(?:\)|$)|\{[^{}]{0,2000}\}|[`#*\"]"
+)
+_WORDS = re.compile(r"[^\W\d_][\w'’-]*")
+_NAMED_VALUE = re.compile(
+    r"\s{0,9}[-*•]?\s{0,9}[*_]{0,2}[A-Za-z][\w ]{0,30}[*_]{0,2}:(?:\s{1,9}\S+){1,3}\s*$"
+)
+"""A line that gives a value a name is no sentence."""
+_ROW = 3
+"""Values from which a row of them is a list, and words up to which one is a value."""
+_SENTENCE = 4
+"""Words outside brackets from which a text is prose; fewer are a name or a value."""
+_SENTENCES = 16
+"""Words from which it is prose even if the harness cut it off; the beginning may go anywhere."""
+_INLINE = re.compile(r"\S.{0,200}\bdef \w{1,80}\([^()\n]{0,200}\):\s{0,9}\n\s{1,40}return\b.")
+"""A function that begins in the middle of a line, up to what it returns."""
+
+
+def in_a_row(was: str, now: str) -> bool:
+    """Whether a text is a row of short values between commas, and the answer before was one."""
+    parts = now.strip().rstrip(".").split(",")
+    return (
+        "," not in was
+        and len(parts) >= _ROW
+        and all(0 < len(part.split()) <= _ROW and part.strip()[-1] not in ".!?" for part in parts)
+    )
+
+
+def speaks(text: str, cut: bool) -> bool:
+    """Whether some line is a sentence; of a text that was cut off, a whole or a long one."""
+    lines = [
+        _BRACKETS.sub(" ", line)
+        for line in text.splitlines()
+        if not _NAMED_VALUE.match(line) and not line.rstrip().endswith(":")
+    ]
+    if cut and sum(len(_WORDS.findall(line)) for line in lines) < _SENTENCES:
+        lines = [one for line in lines for one in sentences(line) if one[-1] in ".!?"]
+    return any(len(_WORDS.findall(line)) >= _SENTENCE for line in lines)
+
+
+def dressed_down(text: str, form: str | None) -> str:
+    """A text without spaces, quotes and full stop; of a value, in small letters."""
+    plain = wrapping.squeezed(text).rstrip(".")
+    return plain.casefold() if form is None else plain
+
+
+def keeps(part: str, form: str | None, wanted: Any) -> bool:
+    """Whether what is the same but for quotes has the same values: a number in quotes has not."""
+    if form not in ("json", "call"):
+        return True
+    value = structure.as_form(part, form)
+    return value == wanted or (form == "call" and value is None)
+
+
+def is_whole(answer: str, text: str) -> bool:
+    """Whether the harness took the whole text for the answer, but for spaces and a full stop."""
+    return answer.strip(" \n.") == text.strip(" \n.")
+
+
+def hands_over(was: str, now: str) -> bool:
+    """Whether a value is the only thing that one call hands over."""
+    for part in (now, *wrapping.inside(now)):
+        calls = structure.as_calls(part) or []
+        if len(calls) == 1:
+            said = [wrapping.squeezed(value).casefold() for value in calls[0].values]
+            return said == [wrapping.squeezed(was).casefold()]
+    return False
+
+
+def answer_in(text: str, form: str) -> Any:
+    """The first answer of a form that a text holds; None where there is none."""
+    return next(wrapping.answers_of_form(text, form), None)
+
+
+@lru_cache(maxsize=256)
+def holds_an_answer(text: str, was: str) -> bool:
+    """Whether a text holds an answer of the form that it had before, in any readable notation."""
+    form = structure.form_of(was) or ""
+    if form == "call":
+        return calls_something(text, was)
+    if answer_in(text, form) is not None:
+        return True
+    if form == "code":
+        return programs.finishes_a_function(text) or _INLINE.search(text) is not None
+    return holds_an_object(text)
+
+
+def calls_something(text: str, was: str) -> bool:
+    """Whether a text calls a function with values, not with the names of its arguments."""
+    [known, *_] = structure.as_calls(was) or [structure.Call("", {})]
+    whole = (call for calls in wrapping.answers_of_form(text, "call") for call in calls)
+    inner = (call for call in wrapping.calls_in(text) if call.named)
+    loose = structure.loose_calls(text, known)
+    if any(not structure.is_signature(call, known) for call in (*whole, *inner, *loose)):
+        return True
+    keys = {*known.named, *structure.CALL_KEYS}
+    named = bool(keys & structure.loose_object(text).keys())
+    return structure.calls_another(text, known) or (named and holds_an_object(text))
+
+
+def holds_an_object(text: str) -> bool:
+    """Whether something in braces gives names to values, and is closed."""
+    return (answer_in(text, "json") or len(structure.loose_object(text)) > 1) and not unclosed(text)
+
+
+def open_fence(text: str) -> bool:
+    """Whether a code fence is opened and not closed."""
+    return text.count("```") % 2 == 1
+
+
+def is_cut(text: str) -> bool:
+    """Whether a text without an answer was cut off."""
+    return open_fence(text) or breaks_off(text)
+
+
+def breaks_off_code(text: str) -> bool:
+    """Whether a text ends in the middle of a program that was to be the answer."""
+    if programs.finishes_a_function(text):
+        return False
+    if open_fence(text):
+        return True
+    if answer_in(text, "code") is not None:
+        return "```" not in text and programs.ends_early(text)
+    return unclosed(text) or programs.ends_early(text)
+
+
+def cut_short(text: str) -> bool:
+    """Whether a text ends with an open bracket, or in the middle of a sentence."""
+    return unclosed(text) or hangs(text) or breaks_off(text)
+
+
+def breaks_off_value(text: str, was: str) -> bool:
+    """Whether a text ends in the middle of a call or of JSON."""
+    return open_fence(text) or (not holds_an_answer(text, was) and cut_short(text))
+
+
+def is_json(text: str) -> bool:
+    """Whether a whole text is JSON, and not a list of calls in Python."""
+    return structure.as_json(text) is not None and structure.as_python_calls(text) is None
+
+
+def envelope(value: Any) -> Any:
+    """What a JSON object carries in the one field that is an object, or a list of one."""
+    if isinstance(value, list) and len(value) == 1:
+        return value[0]
+    inner = [part for part in value.values() if isinstance(part, dict)] if is_map(value) else []
+    return inner[0] if len(inner) == 1 else None
+
+
+def is_map(value: Any) -> bool:
+    """Whether a value is a JSON object."""
+    return isinstance(value, dict)
+
+
+def other_notation(was: str, now: str, form: str) -> bool:
+    """Whether two texts hold the same answer in different notations."""
+    if form == "call":
+        return same_call_otherwise(was, now)
+    if form != "json":
+        return False
+    wanted = structure.as_json(was)
+    if not is_map(wanted):
+        return False
+    flat = structure.fields(wanted)
+    inner = (structure.as_json(part) for part in wrapping.spans(now))
+    values = (*wrapping.answers_of_form(now, "json"), *inner)
+    if any(structure.fields(value) == flat for value in values if value is not None):
+        return True
+    if sorted(structure.labelled_values(now)) == sorted(structure.leaves(wanted)):
+        return True
+    given = structure.loose_object(now)
+    return bool(given) and not unclosed(now) and structure.fields(given) == flat
+
+
+def same_call_otherwise(was: str, now: str) -> bool:
+    """Whether a text makes the same call in another notation."""
+    wanted = structure.as_calls(was) or []
+    for calls in wrapping.answers_of_form(now, "call"):
+        if structure.same_calls(calls, wanted, loosely=True):
+            return True
+    if len(wanted) != 1:
+        return False
+    [call] = wanted
+    if any(structure.same_calls([one], wanted, loosely=True)
+           for one in structure.loose_calls(now, call)):  # fmt: skip
+        return True
+    objects = (structure.as_json(part) for part in (now, *wrapping.inside(now)))
+    parts = sorted([call.name.casefold(), *call.values])
+    return any(sorted(structure.leaves(value)) == parts for value in objects if value is not None)
+
+
+def words_before_fence(text: str) -> bool:
+    """Whether a sentence stands before the first code fence."""
+    head = text.partition("```")[0]
+    return len(_WORDS.findall(head)) >= _SENTENCE
+
+
+def thinks_on(text: str) -> bool:
+    """Whether thinking was opened last and never closed."""
+    marks = _THINKS.findall(text)
+    return bool(marks) and not marks[-1]
+
+
+def unclosed(text: str) -> bool:
+    """Whether a fence, a bracket or a quotation is open at the end of a text."""
+    if open_fence(text):
+        return True
+    body = text.strip().strip("`").strip()
+    return any(body.count(left) > body.count(right) for left, right in ("()", "[]", "{}"))
