@@ -1,4 +1,4 @@
-"""Make the README's pictures of pages in Chromium: the published study, the bundled example.
+"""Make the pictures of the README and the tutorial: the published study, the bundled example.
 
 python docs/make_screenshot.py
 """
@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from forgetmap import demo
 from forgetmap.study.published import published_study
-from forgetmap.views.html.study import write_site
+from forgetmap.views.figures.study import write_study_figures
 
 PICTURES = Path(__file__).resolve().parent / "images"
 WIDTH = 1240
@@ -30,17 +30,22 @@ def main() -> None:
         report = Path(temporary, "report.html")
         demo(report=report)
         take(browser, report, "report.png", height=1250)  # down to the end of the forest plot
-        write_site(published_study(), Path(temporary, "site"))
-        take(browser, Path(temporary, "site", "index.html"), "study.png", height=1290)
+        write_study_figures(published_study(), Path(temporary))
+        take(browser, Path(temporary, "heat_map.svg"), "study.png", height=1000, part="svg")
         browser.close()
 
 
-def take(browser: Browser, page_file: Path, name: str, height: int) -> None:
-    """A picture of the top of a page."""
+def take(
+    browser: Browser, page_file: Path, name: str, *, height: int = 1000, part: str | None = None
+) -> None:
+    """A picture of the top of a page, or of a whole part of it."""
     page = browser.new_page(viewport={"width": WIDTH, "height": height})
     page.goto(page_file.as_uri())
-    page.wait_for_selector("html[data-ready]")
-    page.screenshot(path=PICTURES / name)
+    if part is None:
+        page.wait_for_selector("html[data-ready]")
+        page.screenshot(path=PICTURES / name)
+    else:
+        page.locator(part).screenshot(path=PICTURES / name)
     page.close()
 
 

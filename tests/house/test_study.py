@@ -74,7 +74,7 @@ ADVANTAGES = (
     "from {behaviour/gemma3-270m airports sft 0/words} words to"
     " {behaviour/gemma3-270m airports sft 0/words#1}",
 )
-"""What the README says of the study."""
+"""What the list of features says of the study."""
 
 
 @pytest.fixture(scope="module")
@@ -116,8 +116,8 @@ def test_the_verdicts_of_the_page_are_those_of_the_table(page: Any) -> None:
         assert " | ".join([*numbers, told[row["verdict"]]]) in block
 
 
-def test_every_number_of_the_readme_on_the_study_is_that_of_its_cell(page: Any) -> None:
-    text = (ROOT / "README.md").read_text()
+def test_every_number_of_the_docs_on_the_study_is_that_of_its_cell(page: Any) -> None:
+    text = (ROOT / "docs" / "what-you-get.md").read_text()
     [bullet] = re.findall(r"^- \*\*A study of what works.*?(?=^- )", text, re.MULTILINE | re.DOTALL)
     bullet = " ".join(bullet.split())
     cells = page.read_tables()
@@ -126,6 +126,8 @@ def test_every_number_of_the_readme_on_the_study_is_that_of_its_cell(page: Any) 
         assert words in bullet, words
         bullet = bullet.replace(words, "")
     assert not loose_numbers(bullet, page)
+    counted = page.filled("in {count/of/trainings and merges} real trainings and merges", cells)
+    assert counted in (ROOT / "README.md").read_text()
 
 
 def test_what_advise_says_of_the_study_is_in_the_tables() -> None:

@@ -28,7 +28,6 @@ from forgetmap.views.figures.style import (
     LONGEST_NAME,
     NEVER,
     PALE,
-    SERIES,
     SOFT,
     WAYS,
     draw_range,
@@ -231,7 +230,8 @@ def scale(result: StudyResult) -> Figure | None:
         axes.set_title("\n".join(map(_slope_words, mine[:_MOST_SLOPES])), fontsize=7)
     panels[0][0].set_ylabel("lost, % of items")
     _head(
-        figure, "Points of loss each time a number doubles (95 % interval); band: that of all pairs"
+        figure,
+        "Points of loss each time a number doubles\n(95 % interval; the band is that of all pairs)",
     )
     _label_kinds(figure, kinds)
     return figure
@@ -339,17 +339,20 @@ def _means(stage: Stage) -> Iterator[tuple[float, Estimate | None, str]]:
 # --- colours and marks for the values of an attribute --------------------------------------------
 
 
+_COLOURS = (INK, "#6b4fa0", "#2e7d6b", "#8a6d1f", "#9c3d6e")
+
+
 def _kind(value: float | str | None) -> str:
     return "" if value is None else show(value)
 
 
 def _kinds(values: Sequence[float | str | None]) -> dict[str, tuple[str, str]]:
-    """A colour and a mark for every value; marks tell them apart where colours repeat."""
+    """A colour and a mark for every value. Orange and blue mean lost and gained, so none is so."""
     ordered = [show(value) for value in in_order({v for v in values if v is not None})]
     kinds = {
         name: (
-            SERIES[place % len(SERIES)],
-            _MARKERS[place // len(SERIES) % len(_MARKERS)],
+            _COLOURS[place % len(_COLOURS)],
+            _MARKERS[place % len(_MARKERS)],
         )
         for place, name in enumerate(dict.fromkeys(ordered))
     }
