@@ -109,6 +109,13 @@ def test_no_point_lies_outside_its_interval(pairs):
             assert found is None or found.low <= found.value <= found.high
 
 
+def test_an_interval_ends_where_the_range_does():
+    """Ten answers of which seven were lost: no metric from 0 to 1 can fall by more than all."""
+    cell = one([1.0] * 7 + [0.0] * 3, [0.0] * 10)
+    assert cell.change.low == -1
+    assert cell.change.value == pytest.approx(-0.7)
+
+
 def test_a_metric_that_lost_all_holds_its_own_point():
     cell = one([1.0] * 40, [0.0] * 40)
     assert cell.change.low <= cell.change.value == -1.0 < cell.change.high < -0.8

@@ -22,6 +22,8 @@ from xml.etree import ElementTree
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+LEDGER = HERE / "ledger.jsonl"
+"""Every run of the fuzzer that counts: `fuzz.py --ledger` adds a line."""
 EVENTS = "3"
 """Of each command, at which the short part lets the disk fail."""
 
@@ -119,6 +121,31 @@ def run(part: Part, short: bool, seed: str) -> tuple[Part, int | None, int]:
         return part, sum(told["tried"].values()), len(told["faults"])
 
 
+def ledger_lines() -> list[str]:
+    """All malformed logs that were ever tried, by the code that read them."""
+    runs = [json.loads(line) for line in LEDGER.read_text().splitlines()]
+    tried, failed = (sum(run[name] for run in runs) for name in ("tried", "failed"))
+    lines = [
+        "",
+        "## Malformed logs, all runs",
+        "",
+        f"{tried:,} malformed logs have been tried since {runs[0]['day']}, in {len(runs)} runs with a",
+        f"seed each. {failed} of them failed. A failure is mended, and its log is kept and tried again",
+        "by every `make test`. *slowest* is by the clock, on a machine that did other work too.",
+        "",
+        "| day | commit | runs | tried | read | refused | failed | slowest, s |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    places = dict.fromkeys((run["day"], run["commit"]) for run in runs)
+    for day, commit in places:
+        mine = [run for run in runs if (run["day"], run["commit"]) == (day, commit)]
+        names = ("tried", "read", "refused", "failed")
+        counts = " | ".join(f"{sum(run[name] for run in mine):,}" for name in names)
+        slowest = max(run["slowest"] for run in mine)
+        lines.append(f"| {day} | {commit} | {len(mine)} | {counts} | {slowest} |")
+    return lines
+
+
 def page(rows: list[tuple[Part, int | None, int]], short: bool, seed: str) -> str:
     """The table for the docs."""
     lines = [
@@ -136,6 +163,7 @@ def page(rows: list[tuple[Part, int | None, int]], short: bool, seed: str) -> st
     for part, tried, faults in rows:
         counts = "not on this machine | " if tried is None else f"{tried:,} | {tried - faults:,}"
         lines.append(f"| {part.what} | {counts} | {part.promise} |")
+    lines += ledger_lines()
     lines += [
         "",
         "The seed, the log and the number of a malformed log make it again. Those that once broke",

@@ -77,8 +77,8 @@ def have_a_bug():
 
 broken = dict(enumerate((hang, hang_without_end, take_memory, die, have_a_bug), start=1))
 
-def run_case(name, number, seed, good):
-    return broken[number]() if number in broken else usual(name, number, seed, good)
+def run_case(name, number, *more):
+    return broken[number]() if number in broken else usual(name, number, *more)
 
 fuzz.run_case = run_case
 pool = fuzz.Pool(1, seed=0)

@@ -319,6 +319,14 @@ def _bounds(entry: Metric, pairs: MetricPairs) -> tuple[float, float]:
     )
 
 
+def _possible(change: Estimate, width: float | None) -> Estimate:
+    """A change whose interval ends where the range of the metric does."""
+    if width is None:
+        return change
+    low, high = max(change.low, -width), min(change.high, width)
+    return Estimate(value=change.value, low=min(low, change.value), high=max(high, change.value))
+
+
 def _metric_cell(
     entry: Metric,
     owner: Capability,
@@ -350,7 +358,7 @@ def _metric_cell(
         runs_after=changes.runs[1],
         before=float(changes.before.mean()),
         after=float(changes.after.mean()),
-        change=change.estimate(),
+        change=_possible(change.estimate(), entry.width),
         relative=part.relative.turned(sign).estimate() if part.relative else None,
         withheld=reason,
         flips=_flips(changes.before, changes.after) if binary else None,
