@@ -745,7 +745,7 @@ def app():
 
 
 def test_the_command_writes_everything(example, tmp_path):
-    outputs = {name: tmp_path / f"drift.{name}" for name in ("json", "csv", "html")}
+    outputs = {name: tmp_path / f"drift.{name}" for name in ("json", "csv", "report")}
     flags = [part for name, path in outputs.items() for part in (f"--{name}", str(path))]
     done = CliRunner().invoke(
         app(), ["drift", *map(str, example), "--draws", "1000", "--seed", "3", *flags]

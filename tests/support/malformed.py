@@ -289,7 +289,7 @@ def _parse(name: str, content: bytes) -> _Document | None:
             return _Document(_loads(text), _json)
         except ValueError:
             return _Document([_loads(line) for line in text.splitlines()], _json_lines)
-    except (pa.ArrowException, OSError, RuntimeError, *_NOT_ITS_FORM):
+    except (pa.ArrowException, EOFError, OSError, RuntimeError, *_NOT_ITS_FORM):
         return None
 
 
