@@ -167,6 +167,7 @@ def study(
     *,
     csv: Output = None,
     latex: Output = None,
+    markdown: Output = None,
     figures: Output = None,
     **options: Any,
 ) -> StudyResult:
@@ -176,6 +177,7 @@ def study(
         study: A study file, a `Study`, or `published` for the study of Harmon et al. as data.
         csv: Write every cell of every pair to this file.
         latex: Write the leaderboard to this file.
+        markdown: Write all tables to this file.
         figures: Write figures for a paper into this folder.
         options: The options of `forgetmap.study.run_study`.
 
@@ -191,11 +193,12 @@ def study(
     if known and options:
         raise InputError(f"{min(options)}: published numbers have no logs; leave it out")
     result = published_study() if known else run_study(study, **options)
-    if csv is not None or latex is not None:
+    if any(path is not None for path in (csv, latex, markdown)):
         from forgetmap.base.files import write_text
         from forgetmap.views.tables.study import to_csv, to_latex
+        from forgetmap.views.tables.study_markdown import to_markdown
 
-        for path, render in ((csv, to_csv), (latex, to_latex)):
+        for path, render in ((csv, to_csv), (latex, to_latex), (markdown, to_markdown)):
             if path is not None:
                 write_text(path, render(result))
     if figures is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 from forgetmap.cli.app import app
 from forgetmap.study.result import StudyResult
+from forgetmap.views.tables.study_markdown import to_markdown
 from forgetmap.views.terminal.study import print_study
 from study_logs import lose, write_log, write_made_study
 from study_results import made_result
@@ -74,6 +76,34 @@ def test_json_csv_and_latex(tmp_path: Path) -> None:
     assert r"much & 3 [3--3] & 20.0" in outputs[2].read_text(encoding="utf-8")
     stdout = run(file, "--json", "-")
     assert json.loads(stdout.output)["schema_version"] == 1
+
+
+def test_markdown_has_every_table_whole(tmp_path: Path) -> None:
+    result = made_result(pairs=40)
+    text = to_markdown(result)
+    names = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert {"Kinds of training", "Leaderboard", "What could be told"} <= set(names)
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
+    assert all(f"`{pair.name}`" in text for pair in result.pairs)
+    file = write_made_study(tmp_path, SHARES)
+    done = run(file, "-q", "--markdown", tmp_path / "out.md")
+    assert (done.exit_code, done.output) == (0, "")
+    made = (tmp_path / "out.md").read_text(encoding="utf-8")
+    assert "| `much` | 3 (3 to 3) | 20.0 (" in made
+
+
+def test_markdown_runs_no_name(tmp_path: Path) -> None:
+    result = made_result(pairs=6)
+    evil = "<img src=x onerror=alert(1)> `|` [x](http://y) @all\n# head"
+    pairs = [
+        pair.model_copy(update={"attributes": {**pair.attributes, "family": evil, evil: "x"}})
+        for pair in result.pairs
+    ]
+    text = to_markdown(result.model_copy(update={"pairs": pairs, "warnings": [evil]}))
+    outside = re.sub(r"`[^`]*`", "", text)
+    assert evil.split()[0] in text
+    assert not re.search(r"<img|@all|http:|^# head", outside, re.MULTILINE)
 
 
 def test_outputs_never_replace_what_is_read(tmp_path: Path) -> None:

@@ -165,6 +165,24 @@ def test_a_file_is_made_from_a_folder(tmp_path: Path) -> None:
         write_study(tmp_path / "none")
 
 
+def test_numbers_at_the_end_are_guessed_as_seeds(tmp_path: Path) -> None:
+    touch(tmp_path, "a/base.csv", "a/anchor-0.csv", "a/anchor-1.csv", "a/lora-0.csv")
+    touch(tmp_path, "b/base.csv", "b/llama-3.csv", "c/base.csv", "c/step-1.csv", "c/step-2.csv")
+    text = write_study(tmp_path)
+    assert "# seed is a guess too" in text
+    (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
+    assert [pair.attributes for pair in Study.load(tmp_path / "study.yaml").pairs] == [
+        {"seed": 0, "kind": "a-anchor"},
+        {"seed": 1, "kind": "a-anchor"},
+        {"seed": 0, "kind": "a-lora"},  # another kind: no replicate of the others
+        {},  # a version, as nothing beside it differs in the number alone
+        {"steps": 1},
+        {"steps": 2},
+    ]
+    assert "seed" not in write_study(tmp_path / "b").partition("pairs:")[2]
+    assert "seed is a guess" not in write_study(tmp_path / "b")
+
+
 def test_hostile_names_stay_names(tmp_path: Path) -> None:
     touch(tmp_path, "x: {y}/base.csv", "x: {y}/'a\nb.csv", "w/base.csv", 'w/"; - #\n- after.csv')
     text = write_study(tmp_path)

@@ -82,6 +82,10 @@ def run(
         Path | None,
         typer.Option(readable=False, metavar="FILE", help="Write the leaderboard as LaTeX."),
     ] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(readable=False, metavar="FILE", help="Write all tables as Markdown."),
+    ] = None,
     figures: Annotated[
         Path | None,
         typer.Option(
@@ -156,7 +160,7 @@ def run(
             from forgetmap.views.figures.style import check_figures
 
             check_figures(figures)
-        check_outputs([json, csv, latex], [file, *sorted(_inputs(plan))])
+        check_outputs([json, csv, latex, markdown], [file, *sorted(_inputs(plan))])
         with answer_bar(quiet, "pairs") as tick:
             result = known or run_study(
                 file,
@@ -173,7 +177,7 @@ def run(
                 cache=cache,
                 tick=tick,
             )
-        _write(result, json, csv, latex, figures)
+        _write(result, json, csv, latex, markdown, figures)
         if site:
             from forgetmap.views.html.study import write_site
 
@@ -195,6 +199,7 @@ def _write(
     json: Path | None,
     csv: Path | None,
     latex: Path | None,
+    markdown: Path | None,
     figures: Path | None,
 ) -> None:
     """Write a study in the forms that were asked for."""
@@ -206,6 +211,10 @@ def _write(
         write_text(csv, to_csv(result))
     if latex:
         write_text(latex, to_latex(result))
+    if markdown:
+        from forgetmap.views.tables.study_markdown import to_markdown
+
+        write_text(markdown, to_markdown(result))
     if figures:
         from forgetmap.views.figures.study import write_study_figures
 

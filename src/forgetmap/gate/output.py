@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from rich.console import Console
 from rich.text import Text
 
-from forgetmap.base.words import clean
+from forgetmap.base.words import clean, code_span
 from forgetmap.capabilities.drift_result import Drift
 from forgetmap.gate.judgement import Finding, Judgement, Verdict
 from forgetmap.map.result import ForgettingMap
@@ -74,32 +74,28 @@ def to_markdown(judgement: Judgement, result: ForgettingMap, drift: Drift | None
     lines = [
         f"### forgetmap: {judgement.verdict}, {_MEANING[judgement.verdict]}",
         "",
-        f"{_code(result.before.name)} → {_code(result.after.name)}, "
+        f"{code_span(result.before.name)} → {code_span(result.after.name)}, "
         f"{len(result.tasks):,} tasks: {result.headline()}.",
         "",
     ]
     if drift is not None:
-        lines += [f"Drift by capability, {_code(drift.headline(), 300)}.", ""]
+        lines += [f"Drift by capability, {code_span(drift.headline(), 300)}.", ""]
     told = [*judgement.obstacles, *judgement.notes]
-    lines += [*(f"- {_code(text, 300)}" for text in told), *([""] if told else [])]
+    lines += [*(f"- {code_span(text, 300)}" for text in told), *([""] if told else [])]
     failing = [one for one in ordered(judgement) if one.verdict != "PASS"]
     if failing:
         lines += ["| verdict | finding |", "| --- | --- |"]
-        lines += [f"| {one.verdict} | {_code(one.reason, 300)} |" for one in failing[:_MOST_ROWS]]
+        lines += [
+            f"| {one.verdict} | {code_span(one.reason, 300)} |" for one in failing[:_MOST_ROWS]
+        ]
         if len(failing) > _MOST_ROWS:
             lines += ["", f"{len(failing) - _MOST_ROWS:,} more are not listed."]
         lines.append("")
     lines.append(f"{len(judgement.findings) - len(failing):,} limits hold.")
     if result.confounds:
-        differ = ", ".join(_code(one.setting) for one in result.confounds)
+        differ = ", ".join(code_span(one.setting) for one in result.confounds)
         lines += ["", f"The two runs differ in: {differ}."]
     return "\n".join([*lines, ""])
-
-
-def _code(text: str, most: int = 80) -> str:
-    """Untrusted text as a code span, in which no markup, link or mention works."""
-    shown = clean(text, most).replace("`", "'").replace("|", "\\|")
-    return f"`{shown}`" if shown.strip() else "` `"
 
 
 def to_junit(judgement: Judgement) -> str:

@@ -97,12 +97,14 @@ def _leverage(design: Floats, inverse: Floats, cluster: NDArray[np.generic]) -> 
 
 
 class Mean(NamedTuple):
-    """A mean over units with its t interval; None for a single unit."""
+    """A mean over units with its t interval; None where nothing says how it varies."""
 
     value: float
     interval: Estimate | None
     variance: float
-    """Of the mean; infinite for a single unit."""
+    """Of the mean; infinite where nothing says how it varies."""
+    p_value: float
+    """That the mean is zero."""
 
 
 def mean_over(values: ArrayLike, more: float = 0.0, more_freedom: float = np.inf) -> Mean:
@@ -110,7 +112,8 @@ def mean_over(values: ArrayLike, more: float = 0.0, more_freedom: float = np.inf
 
     Args:
         values: One number per unit.
-        more: Variance of the mean that has another source, such as the items.
+        more: Variance of the mean that has another source, such as the items. A single unit has
+            no other.
         more_freedom: Degrees of freedom of that variance.
 
     Example:
@@ -120,15 +123,17 @@ def mean_over(values: ArrayLike, more: float = 0.0, more_freedom: float = np.inf
     """
     units = np.asarray(values, float)
     mean, n = float(units.mean()), len(units)
-    if n < 2:
-        return Mean(mean, None, np.inf)
-    own = float(units.var(ddof=1)) / n
+    if n < 2 and more <= 0:
+        return Mean(mean, None, np.inf, 1.0)
+    own = float(units.var(ddof=1)) / n if n > 1 else 0.0
     variance = own + more
     freedom = float(n - 1)
     if variance > 0:
-        freedom = variance**2 / (own**2 / (n - 1) + more**2 / more_freedom)
-    reach = float(special.stdtrit(freedom, 0.975)) * np.sqrt(variance)
-    return Mean(mean, Estimate(value=mean, low=mean - reach, high=mean + reach), variance)
+        freedom = variance**2 / (own**2 / max(n - 1, 1) + more**2 / more_freedom)
+    error = np.sqrt(variance)
+    reach = float(special.stdtrit(freedom, 0.975)) * error
+    p = float(2 * special.stdtr(freedom, -abs(mean) / error)) if variance > 1e-24 else 1.0
+    return Mean(mean, Estimate(value=mean, low=mean - reach, high=mean + reach), variance, p)
 
 
 def difference(one: ArrayLike, other: ArrayLike) -> tuple[Estimate, float] | None:
@@ -168,5 +173,4 @@ def one_sample(differences: ArrayLike) -> tuple[Estimate, float] | None:
     found = mean_over(values) if len(values) > 1 else None
     if found is None or found.interval is None or found.variance <= 1e-24:
         return None
-    p = 2 * special.stdtr(len(values) - 1, -abs(found.value) / np.sqrt(found.variance))
-    return found.interval, float(p)
+    return found.interval, found.p_value

@@ -17,6 +17,7 @@ from forgetmap.map.cells import ALPHA
 from forgetmap.stats.estimate import Estimate
 from forgetmap.stats.slopes import difference, mean_over, one_sample
 from forgetmap.stats.tests import holm
+from forgetmap.study.against import against
 from forgetmap.study.correction import corrected_together
 from forgetmap.study.doses import dose_curves
 from forgetmap.study.factors import factors
@@ -59,7 +60,10 @@ _Draft = tuple[str, Estimate, float, str]
 
 
 def answer(
-    pairs: Sequence[StudiedPair], items: Sequence[PairItems] | None, curve: str | None = None
+    pairs: Sequence[StudiedPair],
+    items: Sequence[PairItems] | None,
+    curve: str | None = None,
+    reference: tuple[str, Attribute] | None = None,
 ) -> Answers:
     """All answers of a study.
 
@@ -67,6 +71,7 @@ def answer(
         pairs: What was compared.
         items: Where the items of each pair are stored; None where there are none.
         curve: The attribute that tells the curves of the trade-off apart; by default `method`.
+        reference: The attribute and its value that other kinds of training are held against.
     """
     table = lay_out(items) if items and len(pairs) > 1 else None
     units = find_units(pairs)
@@ -83,6 +88,7 @@ def answer(
         factors=factors(pairs, units),
         doses=dose_curves(pairs, units),
         stages=stages(pairs, units),
+        against=against(pairs, units, *reference) if reference else None,
     )
     return corrected_together(answers)
 

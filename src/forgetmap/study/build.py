@@ -157,7 +157,7 @@ def run_study(
     return StudyResult(
         pairs=pairs,
         failures=failures,
-        answers=answer(pairs, _all_or_none(items), study.curve),
+        answers=answer(pairs, _all_or_none(items), study.curve, study.against),
         settings=StudySettings(
             task_map=how.categories.name if how.categories else None,
             threshold=threshold,

@@ -85,6 +85,8 @@ class Study(NamedTuple):
     """Which capabilities by which metrics."""
     ignore: tuple[str, ...] = ()
     """Tasks that do not count, as names or patterns, unless a pair has them as new."""
+    against: tuple[str, Attribute] | None = None
+    """The attribute and its value that all other kinds of training are held against."""
 
     @classmethod
     def load(cls, path: str | Path) -> Study:
@@ -106,7 +108,7 @@ class Study(NamedTuple):
             raise InputError(f"{path}: names no pair that is there{told}")
         notes += _never_taken(drafts)
         pairs = _named(drafts, settings.new)
-        _check_curve(path, settings.curve, pairs)
+        _check_attribute(path, "curve", settings.curve, pairs)
         return cls(
             path=path,
             pairs=pairs,
@@ -116,6 +118,7 @@ class Study(NamedTuple):
             curve=settings.curve,
             manifest=_beside(path, settings.manifest) or "captrack",
             ignore=settings.ignore,
+            against=_reference(path, settings.against, pairs),
         )
 
 
@@ -124,11 +127,31 @@ def _beside(path: Path, name: str | None) -> str | None:
     return str(path.parent / name) if name and (path.parent / name).is_file() else name
 
 
-def _check_curve(path: Path, curve: str | None, pairs: list[StudyPair]) -> None:
+def _check_attribute(path: Path, key: str, wanted: str | None, pairs: list[StudyPair]) -> None:
     names = {name for pair in pairs for name in pair.attributes}
-    if curve is not None and curve not in names:
-        told = nearest(curve, sorted(names))
-        raise InputError(f"{path}: curve: no pair has the attribute {clean(curve, 60)!r}{told}")
+    if wanted is not None and wanted not in names:
+        told = nearest(wanted, sorted(names))
+        raise InputError(f"{path}: {key}: no pair has the attribute {clean(wanted, 60)!r}{told}")
+
+
+def _reference(
+    path: Path, given: dict[str, Any] | None, pairs: list[StudyPair]
+) -> tuple[str, Attribute] | None:
+    """What other kinds of training are held against: one attribute and its value."""
+    if given is None:
+        return None
+    if len(given) != 1 or SEED in given:
+        raise InputError(f"{path}: against: name one attribute and its value, as {{method: sft}}")
+    ((name, value),) = given.items()
+    _check_attribute(path, "against", name, pairs)
+    known = {pair.attributes[name] for pair in pairs if name in pair.attributes}
+    wanted = parse_attribute(name, value)
+    if wanted not in known:
+        told = nearest(str(wanted), sorted(map(str, known)))
+        raise InputError(
+            f"{path}: against: no pair has the {clean(name, 60)} {clean(str(value), 60)!r}{told}"
+        )
+    return name, wanted
 
 
 def _as_tuple(value: Any) -> Any:
@@ -145,6 +168,7 @@ class _File(Strict):
     deterministic: bool = False
     curve: str | None = None
     manifest: str | None = None
+    against: dict[str, Any] | None = None
     ignore: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
 
 

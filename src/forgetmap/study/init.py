@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +34,8 @@ _NUMBERS = (
     ("steps", re.compile(r"(?:steps?|checkpoint|ckpt)[-_]?(\d+)", re.IGNORECASE)),
     ("size", re.compile(r"(?:^|[-_.])(\d+(?:\.\d+)?[kmbt])(?=$|[-_.])", re.IGNORECASE)),
 )
+_LAST_NUMBER = re.compile(r"[-_.](\d{1,2})$")
+"""A number at the end of a name: a seed, where logs beside it differ in nothing else."""
 _DEEPEST = 4
 
 
@@ -68,12 +71,14 @@ def write_study(
         "# examples, steps, method, learning_rate, weight_drift, seed.",
         "pairs:",
     ]
-    for pair in pairs:
+    told_apart = _told_apart([pair.after.relative_to(folder) for pair in pairs])
+    if any("seed" in guessed for guessed in told_apart):
+        lines.insert(3, "# seed is a guess too: logs that differ in it alone count as replicates.")
+    for pair, guessed in zip(pairs, told_apart, strict=True):
         before_log, after_log = (os.path.relpath(path, start or folder) for path in pair)
         if any(sign in before_log + after_log for sign in "*{}"):
             lines.append(f"# left out, its name holds one of * {{ }}: {clean(after_log)}")
             continue
-        guessed = _guessed(pair.after.relative_to(folder))
         values = {"before": before_log, "after": after_log, **guessed}
         told = (f"{key}: {json.dumps(value)}" for key, value in values.items())
         lines.append(f"  - {{{', '.join(told)}}}")
@@ -119,6 +124,49 @@ def _nearest(first: list[Path], after: Path) -> Path:
     return max(first, key=shared)
 
 
+def _told_apart(logs: list[Path]) -> list[dict[str, str | int]]:
+    """The guesses of all logs; `kind` where two would else be replicates and are not."""
+    numbered = _numbered(logs)
+    found = [_guessed(log) for log in logs]
+    for log, guessed in zip(logs, found, strict=True):
+        match = _LAST_NUMBER.search(_name(log))
+        if match and not guessed.keys() & {"seed", "steps"} and log.parent in numbered:
+            guessed["seed"] = int(match[1])
+    kinds: dict[str, set[str]] = {}
+    for log, guessed in zip(logs, found, strict=True):
+        kinds.setdefault(_rest(guessed), set()).add(_kind(log))
+    for log, guessed in zip(logs, found, strict=True):
+        if "seed" in guessed and len(kinds[_rest(guessed)]) > 1:
+            guessed["kind"] = _kind(log)
+    return found
+
+
+def _numbered(logs: list[Path]) -> set[Path]:
+    """Folders in which two logs or more differ in the number at the end alone."""
+    names = Counter(
+        (log.parent, _LAST_NUMBER.sub("", name))
+        for log in logs
+        if _LAST_NUMBER.search(name := _name(log))
+    )
+    return {folder for (folder, _), count in names.items() if count > 1}
+
+
+def _name(log: Path) -> str:
+    """A name without its ending; in `sft-0.5` the 5 is none."""
+    return log.stem if log.suffix[1:2].isalpha() else log.name
+
+
+def _rest(guessed: dict[str, str | int]) -> str:
+    """All that was guessed but the seed."""
+    return repr(sorted((key, value) for key, value in guessed.items() if key != "seed"))
+
+
+def _kind(log: Path) -> str:
+    """The name of a log without its seed."""
+    name = str(log.with_name(_name(log))).replace("/", "-")
+    return _LAST_NUMBER.sub("", dict(_NUMBERS)["seed"].sub("", name))
+
+
 def _guessed(path: Path) -> dict[str, str | int]:
     """Attributes that the name of a log tells.
 
@@ -126,7 +174,7 @@ def _guessed(path: Path) -> dict[str, str | int]:
         >>> _guessed(Path("smol-135M/sft-seed2.csv"))
         {'stage': 'SFT', 'seed': 2, 'size': '135M'}
     """
-    text = str(path.with_suffix("")) if path.suffix[1:2].isalpha() else str(path)
+    text = str(path.with_name(_name(path)))
     words = re.split(r"[-_./ ]", text.casefold())
     found: dict[str, str | int] = {}
     if stage := next((_STAGES[word] for word in words if word in _STAGES), None):

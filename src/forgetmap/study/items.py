@@ -146,8 +146,7 @@ def _rows(pair: PairItems, tasks: dict[str, int], tags: list[np.uint64]) -> _Row
     for name in local:
         if name not in tasks:
             tasks[name] = len(tasks)
-            digest = sha256(name.encode("utf-8", "replace")).digest()
-            tags.append(np.uint64(int.from_bytes(digest[:8], "little")))
+            tags.append(tag_of(name))
     is_old = np.array([name not in pair.new for name in local])
     task = _numpy(names.indices)
     old = is_old[task] if is_old.any() else np.ones(len(task), bool)
@@ -159,6 +158,12 @@ def _rows(pair: PairItems, tasks: dict[str, int], tags: list[np.uint64]) -> _Row
     identity = key ^ tag
     unit = np.where(clustered, cluster ^ tag, identity)
     return _Rows(identity, codes, key, unit, bool(clustered.any()), fall, knew, knows, old)
+
+
+def tag_of(task: str) -> np.uint64:
+    """What tells the items of a task from those of others with the same key."""
+    digest = sha256(task.encode("utf-8", "replace")).digest()
+    return np.uint64(int.from_bytes(digest[:8], "little"))
 
 
 def _numpy(column: pa.Array) -> NDArray[np.generic]:
@@ -234,13 +239,21 @@ def item_variance(table: ItemTable, pairs: Sequence[int], losses: bool = True) -
     shared = table.seen[chosen].all(axis=0)
     values = (table.loss if losses else table.gain)[chosen].mean(axis=0, dtype=float)
     values = values if shared.all() else values[shared]
+    return variance_of_mean(values, None if table.unit is None else table.unit[shared])
+
+
+def variance_of_mean(values: Floats, unit: NDArray[Any] | None) -> tuple[float, int]:
+    """The variance of a mean over items, and the number of units behind it.
+
+    Items with the same `unit` stand or fall together; None where every item is on its own.
+    """
     n = len(values)
     if n < 2:
         return 0.0, 1
     around = values - values.mean()
-    if table.unit is None:
+    if unit is None:
         return float((around**2).sum() / (n - 1) / n), n
-    units, place = np.unique(table.unit[shared], return_inverse=True)
+    units, place = np.unique(unit, return_inverse=True)
     sums = np.bincount(place, weights=around)
     more = max(len(units) - 1, 1)
     return float((sums**2).sum() / n**2 * len(units) / more), len(units)

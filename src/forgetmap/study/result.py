@@ -232,6 +232,40 @@ class Replicates(Frozen):
     unit: str = "trainings and items"
 
 
+class Beside(Frozen):
+    """A kind of training beside its reference, on the same items."""
+
+    attributes: dict[str, Attribute]
+    pairs: list[str]
+    references: list[str]
+    items: int
+    """Old items that all of them have."""
+    lost: float
+    reference_lost: float
+    more_lost: Estimate
+    """Below zero where the kind lost less than its reference."""
+    right: float | None
+    """Share of the new tasks that is right after; None where they share no new task."""
+    reference_right: float | None
+    more_right: Estimate | None
+    p_value: float
+    """That both lost as much."""
+    p_adjusted: float
+    """Holm over all kinds that are held against a reference."""
+    unit: Literal["items", "trainings and items"]
+
+
+class Against(Frozen):
+    """Every kind of training beside a reference kind, all else equal."""
+
+    attribute: str
+    value: Attribute
+    """The value that the references have."""
+    kinds: list[Beside]
+    left_out: dict[str, str]
+    """Pairs without a reference, and why."""
+
+
 class Level(Frozen):
     """All pairs with one value of an attribute."""
 
@@ -501,6 +535,8 @@ class Answers(Frozen):
     doses: list[Dose] = Field(default_factory=list)
     stages: Stages | None = None
     """None where no pair names its stage."""
+    against: Against | None = None
+    """None where the study names no reference."""
 
 
 class StudySettings(Frozen):

@@ -84,7 +84,11 @@ def trade_off(
 
 def on_front(pairs: Sequence[StudiedPair]) -> NDArray[np.bool_]:
     """Of every pair, whether no other lost less and learned more."""
-    lost, gain = np.array([pair.old.lost.value for pair in pairs]), learned(pairs)
+    return unbeaten(np.array([pair.old.lost.value for pair in pairs]), learned(pairs))
+
+
+def unbeaten(lost: Floats, gain: Floats) -> NDArray[np.bool_]:
+    """Of every point, whether no other lost less and learned more."""
     as_good = (lost[:, None] <= lost) & (gain[:, None] >= gain)
     better = as_good & ((lost[:, None] < lost) | (gain[:, None] > gain))
     return np.asarray(~better.any(axis=0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -114,6 +114,33 @@ def find_told(units: Sequence[Unit]) -> dict[str, set[str]]:
         }
         for place, one in enumerate(names)
     }
+
+
+def telling(units: Sequence[Unit]) -> list[str]:
+    """The first few attributes that tell all kinds of training apart; the others follow from them.
+
+    Example:
+        >>> pairs = [("a", 1.0, "x"), ("a", 1.0, "y"), ("b", 2.0, "x")]
+        >>> units = [Unit(dict(zip(("family", "size", "method"), p)), [], 0, 0, []) for p in pairs]
+        >>> telling(units)
+        ['family', 'method']
+    """
+    names = list(dict.fromkeys(name for unit in units for name in unit.attributes))
+
+    def kinds(chosen: Sequence[str]) -> int:
+        return len({tuple(unit.attributes.get(name) for name in chosen) for unit in units})
+
+    wanted = kinds(names)
+    for name in reversed(names):
+        rest = [other for other in names if other != name]
+        if kinds(rest) == wanted:
+            names = rest
+    return names
+
+
+def kind_name(attributes: Mapping[str, Attribute], names: Iterable[str]) -> str:
+    """A kind of training in a few words: its values of the attributes that tell kinds apart."""
+    return " ".join(show(attributes[name]) for name in names if name in attributes)
 
 
 def learned(pairs: Sequence[StudiedPair]) -> NDArray[np.float64]:

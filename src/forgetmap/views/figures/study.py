@@ -20,8 +20,10 @@ from forgetmap.study.result import (
     StudiedPair,
     StudyCell,
     StudyResult,
+    TradeOff,
 )
 from forgetmap.study.slopes import KIND
+from forgetmap.study.trade_off import unbeaten
 from forgetmap.study.units import FAMILY, Unit, find_units, in_order, is_positive, learned, show
 from forgetmap.views.figures.style import (
     INK,
@@ -52,6 +54,8 @@ WITHIN = {None: "all pairs", FAMILY: "within families", KIND: "within kinds"}
 _TELLING = ("method", "stage", FAMILY)
 """What tells pairs apart where a study has no curves."""
 _MARKERS = "osD^vP*X"
+_PANELS_ACROSS = 3
+_MOST_PANELS = 9
 
 
 def write_study_figures(result: StudyResult, folder: str | Path) -> list[Path]:
@@ -276,37 +280,75 @@ def _slope_words(slope: Slope) -> str:
 
 
 def trade_off(result: StudyResult) -> Figure | None:
-    """What every pair lost against what it learned, and the pairs that no other beats."""
+    """What every pair lost against what it learned, and the pairs that no other beats.
+
+    A panel for every start: trainings of other models, or on other new tasks, are no rivals.
+    """
     from matplotlib import pyplot as plt
 
     found = result.answers.trade_off
     if found is None or len(result.pairs) < 2:
         return None
-    figure, axes = plt.subplots(figsize=(6.3, 4.6))
     named = {name for pair in result.pairs for name in pair.attributes}
     by = found.attribute or next((name for name in _TELLING if name in named), "")
-    values = [pair.attributes.get(by) for pair in result.pairs]
-    kinds = _kinds(values)
-    front = []
-    for pair, value, x in zip(result.pairs, values, 100 * learned(result.pairs), strict=True):
-        colour, marker = kinds[_kind(value)]
+    kinds = _kinds([pair.attributes.get(by) for pair in result.pairs])
+    starts = _by_start(found, result.pairs)
+    across = min(len(starts), _PANELS_ACROSS)
+    down = math.ceil(len(starts) / across)
+    size = (6.3, 4.6) if len(starts) == 1 else (3.4 * across, 1.2 + 2.9 * down)
+    figure, panels = plt.subplots(
+        down, across, figsize=size, squeeze=False, sharex=True, sharey=True
+    )
+    gains = 100 * learned(result.pairs)
+    on = "the new tasks, change" if found.learned_by == "new tasks" else "gained on old tasks"
+    for place, (start, members) in enumerate(starts.items()):
+        axes = panels.flat[place]
+        _draw_trade_off(axes, [result.pairs[n] for n in members], gains[members], by, kinds)
+        axes.set_title(cut_in_the_middle(clean(start), LONGEST_NAME), fontsize=8)
+        if place % across == 0:
+            axes.set_ylabel("lost, % of items")
+        if place + across >= len(starts):  # nothing below
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel(
+                f"learned: {on} in %" if len(starts) > 1 else f"learned: {on} in % of items"
+            )
+    for axes in panels.flat[len(starts) :]:
+        axes.set_visible(False)
+    rivals = "no other pair" if len(starts) == 1 else "no other pair of the panel"
+    lines = "" if result.source else "; lines: 95 % interval over items"
+    _head(figure, f"Ringed: {rivals} lost less and learned more{lines}")
+    _label_kinds(figure, kinds)
+    return figure
+
+
+def _by_start(found: TradeOff, pairs: Sequence[StudiedPair]) -> dict[str, list[int]]:
+    """The pairs by what their curve starts from; all together where there are too many."""
+    of = {name: curve.start for curve in found.curves for p in curve.points for name in p.pairs}
+    starts: dict[str, list[int]] = {}
+    for number, pair in enumerate(pairs):
+        starts.setdefault(of.get(pair.name, ""), []).append(number)
+    return starts if len(starts) <= _MOST_PANELS else {"": list(range(len(pairs)))}
+
+
+def _draw_trade_off(
+    axes: Axes,
+    pairs: Sequence[StudiedPair],
+    gains: np.ndarray,
+    by: str,
+    kinds: dict[str, tuple[str, str]],
+) -> None:
+    losses = 100 * np.array([pair.old.lost.value for pair in pairs])
+    for pair, x, y in zip(pairs, gains, losses, strict=True):
+        colour, marker = kinds[_kind(pair.attributes.get(by))]
         sure: Estimate | None = pair.old.lost.estimate
         if sure is not None:
             axes.plot([x, x], [100 * sure.low, 100 * sure.high], color=colour, lw=0.8, alpha=PALE)
-        y = 100 * pair.old.lost.value
         axes.plot(x, y, marker, color=colour, ms=5, alpha=0.85)
-        if pair.name in found.front:
-            front.append((x, y))
-            axes.plot(x, y, "o", mfc="none", mec=INK, ms=9, mew=0.8)
-    front.sort()
+    best = unbeaten(losses, gains)
+    front = sorted(zip(gains[best], losses[best], strict=True))
+    for x, y in front:
+        axes.plot(x, y, "o", mfc="none", mec=INK, ms=9, mew=0.8)
     axes.step(*zip(*front, strict=True), where="pre", color=INK, lw=0.9, ls="--")
-    on = "the new tasks, change" if found.learned_by == "new tasks" else "gained on old tasks"
-    axes.set_xlabel(f"learned: {on} in % of items")
-    axes.set_ylabel("lost, % of items")
-    lines = "" if result.source else "; lines: 95 % interval over items"
-    _head(figure, f"Ringed: no other pair lost less and learned more{lines}")
-    _label_kinds(figure, kinds)
-    return figure
 
 
 def stages(result: StudyResult) -> Figure | None:

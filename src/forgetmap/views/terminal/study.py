@@ -9,6 +9,7 @@ from rich.console import Console
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import clean, nearest, percent, some
 from forgetmap.stats.estimate import Estimate
+from forgetmap.study.against import title
 from forgetmap.study.result import (
     AtLearning,
     CapabilityCell,
@@ -23,7 +24,7 @@ from forgetmap.study.result import (
     StudyResult,
     TradeOff,
 )
-from forgetmap.study.units import show
+from forgetmap.study.units import find_units, kind_name, show, telling
 from forgetmap.views.terminal.console import (
     Row,
     make_table,
@@ -63,6 +64,7 @@ def print_study(result: StudyResult, out: Console, sort: str = "lost") -> None:
     _print_trade_off(result, out, width)
     _print_factors(result, out, width)
     _print_doses(result, out, width)
+    _print_against(result, out, width)
     _print_replicates(result, out, width)
     _print_levels(result, out, width)
     _print_drifts(result, out, width)
@@ -366,9 +368,10 @@ def _print_replicates(result: StudyResult, out: Console, width: int) -> None:
     if not found:
         return
     say(out, "replicates: the same but for the seed, over trainings and items", "bold")
+    names_of_kind = telling(find_units(result.pairs))
     rows = [
         (
-            ", ".join(f"{clean(n, 20)} {show(v)}" for n, v in group.attributes.items()) or "all",
+            kind_name(group.attributes, names_of_kind) or "all",
             str(len(group.pairs)),
             short_interval(group.lost),
             short_interval(group.gained),
@@ -376,9 +379,41 @@ def _print_replicates(result: StudyResult, out: Console, width: int) -> None:
         )
         for group in found[:_FEW]
     ]
-    names = ("attributes", "seeds", "lost %", "gained %", "sd")
+    names = ("kind", "seeds", "lost %", "gained %", "sd")
     say_table(out, make_table(names, rows, width=width, gap=1))
     _more(out, len(found), _FEW)
+
+
+def _print_against(result: StudyResult, out: Console, width: int) -> None:
+    found = result.answers.against
+    if found is None:
+        return
+    say(out, f"{title(found)}: points more lost, on the same items", "bold")
+    names_of_kind = telling(find_units(result.pairs))
+    rows = [
+        (
+            kind_name(kind.attributes, names_of_kind) or clean(kind.pairs[0], 60),
+            str(len(kind.pairs)),
+            f"{100 * kind.more_lost.value:+.1f}",
+            f"{100 * kind.more_lost.low:+.1f} to {100 * kind.more_lost.high:+.1f}",
+            p_value(kind.p_adjusted),
+            f"{100 * kind.more_right.value:+.1f}" if kind.more_right else "-",
+        )
+        for kind in found.kinds[:_MOST_ROWS]
+    ]
+    names = ("kind", "seeds", "points", "95 % interval", "p", "new right")
+    say_table(out, make_table(names, rows, width=width, gap=1))
+    _more(out, len(found.kinds), _MOST_ROWS)
+    if found.left_out:
+        name, why = next(iter(found.left_out.items()))
+        say(out, f"{len(found.left_out)} pairs have no reference; {clean(name, 60)}: {why}", "dim")
+    say(
+        out,
+        "new right: points more right on the new tasks. Intervals over items, with several seeds "
+        "over trainings and items; p corrected over all rows (Holm).",
+        "dim",
+    )
+    out.print()
 
 
 def _print_levels(result: StudyResult, out: Console, width: int) -> None:
