@@ -85,7 +85,8 @@ def answer(asked, prompt):
     if asked.get("echo"):
         places = [0, *(n for n, c in enumerate(prompt) if c == " ")]
         values = [None, *(-float(len(prompt) - n) for n in places[1:])]
-        told = {"token_logprobs": values, "text_offset": places}
+        tokens = [prompt[one:two] for one, two in zip(places, [*places[1:], None], strict=True)]
+        told = {"token_logprobs": values, "text_offset": places, "tokens": tokens}
         choice = {"text": prompt, "logprobs": told, "finish_reason": "length"}
     else:
         first = prompt.split(" plus ")[0].split()[-1]
@@ -222,7 +223,8 @@ def test_options_are_scored_by_what_the_server_echoes(serve, tmp_path):
 
 
 def test_a_server_that_tells_no_likelihoods_says_what_to_do(serve, tmp_path):
-    body = json.dumps({"choices": [{"text": "x", "finish_reason": "length"}]}).encode()
+    choice = {"text": "x", "message": {"content": "x"}, "finish_reason": "length"}
+    body = json.dumps({"choices": [choice]}).encode()
     server = serve(lambda prompt, attempt: (200, body))
     with pytest.raises(InputError, match="use --letters"):
         evaluate(server.name, choices(), tmp_path)
