@@ -172,6 +172,10 @@ class HostileEndpoint:
         try:
             while not writer.transport.is_closing():
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                if head.startswith("GET "):  # its models: it has no such list
+                    Exchange({}, 0, writer).send(b"no", 404)
+                    await writer.drain()
+                    continue
                 found = re.search(r"content-length: (\d+)", head, re.IGNORECASE)
                 asked = json.loads(await reader.readexactly(int(found[1]) if found else 0))
                 await self._reply(asked, writer)

@@ -92,6 +92,13 @@ def evaluate(
     dtype: Dtype = "float32",
     device: Device = None,
     batch: Batch = "auto",
+    revision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Branch, tag or commit of a hub id; for a served model, a name of its weights.",
+        ),
+    ] = None,
     allow_failed: Annotated[
         float,
         typer.Option(
@@ -146,8 +153,10 @@ def evaluate(
             raise InputError(
                 "--run-code: one model is asked, not scored; use it with `forgetmap score`"
             )
+        if revision and not model:
+            raise InputError("--revision names the weights of one MODEL; run each, then compare")
         asking = Asking(shots, chat, system, letters, max_tokens, temperature, repeats, seed)
-        running = Running(dtype, device, batch_size(batch))
+        running = Running(dtype, device, batch_size(batch), revision)
         if not study:
             make_folder(out)
         options: dict[str, Any] = {

@@ -36,6 +36,7 @@ from forgetmap.base.likelihoods import (
     read_echo,
     read_prompt_tokens,
 )
+from forgetmap.evaluate.model_card import ask_card, card_hash
 from forgetmap.evaluate.models import Reply, RequestGroup, Running, plain_groups
 from forgetmap.evaluate.prompts import Prompt, Request
 
@@ -48,6 +49,8 @@ KEY_VARIABLE = "FORGETMAP_ENDPOINT_KEY"
 ATTEMPTS = 6
 TIMEOUT = 600.0
 """Seconds for one attempt: a long answer on a busy server takes its time."""
+CARD_TIMEOUT = 30.0
+"""Seconds for the card of the model, which no server has to compute."""
 FIRST_PAUSE = 0.5
 MOST_BYTES = 32 * 2**20
 """Of a reply; half of what a line of the store may hold."""
@@ -82,9 +85,26 @@ class EndpointModel:
             raise InputError(f"{name}: name the model after the address: {self._url}#MODEL")
         self._at_a_time = how.batch or _AT_A_TIME
         self._by_ids = dict(_BY_IDS)
-        self.fingerprint = f"{self._url}#{self.name}"
+        try:
+            import httpx  # noqa: F401
+        except ImportError as error:
+            raise need("an endpoint", "eval") from error
+        patience = Patience(ATTEMPTS, min(TIMEOUT, CARD_TIMEOUT), FIRST_PAUSE)
+        headers = headers_with_key(KEY_VARIABLE)
+        card = ask_card(self._url, self.name, headers, patience)
+        known = [f"card {card_hash(card)}"] if card else []
+        known += [f"revision {how.revision}"] if how.revision else []
+        self.fingerprint = " ".join([f"{self._url}#{self.name}", *known])
+        self.address = self._url
         self.warnings = ["weights and numbers of a served model are not known to forgetmap"]
-        self.settings = {"model type": "endpoint", "engine": self._url}
+        if not known:
+            self.warnings.append(
+                "the server gives no card of its model: if you put other weights behind this "
+                "address, say so with --revision, or old answers are taken for theirs"
+            )
+        # One server per model is the normal set-up: its address is no setting that must agree.
+        engine = str(card["owned_by"]) if card and "owned_by" in card else "endpoint"
+        self.settings = {"model type": "endpoint", "engine": engine, "weights": self.fingerprint}
 
     def plan(self, requests: Sequence[Request]) -> list[RequestGroup]:
         """As many as run side by side."""
@@ -101,10 +121,6 @@ class EndpointModel:
         A reply holds its place among the requests under way until the next one is asked for here.
         So whoever stores replies one by one never has more to lose than those.
         """
-        try:
-            import httpx  # noqa: F401
-        except ImportError as error:
-            raise need("an endpoint", "eval") from error
         headers = headers_with_key(KEY_VARIABLE)
         return _in_a_thread(lambda hand_over: self._answer_all(requests, headers, hand_over))
 

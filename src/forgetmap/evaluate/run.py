@@ -168,8 +168,8 @@ def _check_owner(out: Path, model: Model) -> None:
     manifest = read_manifest(out)
     if manifest and manifest.get("fingerprint") != model.fingerprint:
         raise InputError(
-            f"{out}: holds the results of {manifest.get('model')} with other weights, tokenizer or "
-            "dtype; name another folder"
+            f"{out}: holds the results of {manifest.get('model')} with other weights, tokenizer, "
+            "dtype, revision or model card; name another folder"
         )
 
 
@@ -226,7 +226,7 @@ class _Failures:
 
     @property
     def _who(self) -> object:
-        return self.model.settings.get("engine", self.model.name)
+        return getattr(self.model, "address", self.model.name)
 
 
 _KEPT = "finished answers are kept, run the same command again"
