@@ -247,13 +247,14 @@ def _two(
 ) -> None:
     from forgetmap.api import compare
     from forgetmap.base.errors import InputError
-    from forgetmap.evaluate.run import compare_models, load_suite
+    from forgetmap.evaluate.run import check_new, compare_models, load_suite
     from forgetmap.views.terminal import maps as terminal
     from forgetmap.views.terminal.console import open_console
 
     loaded = load_suite(suite, options["asking"].seed)
     if run_code and not loaded.manifest:
         raise InputError(f"--run-code: the suite {suite} has no programs to run; leave it out")
+    check_new(loaded, new, options["tasks"])
     sides = compare_models(before, after, loaded, out, spread=spread, **options)
     if loaded.manifest:
         _drift(loaded.manifest, out, run_code, json, quiet)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from forgetmap.base.errors import InputError
 from forgetmap.base.extras import need
 from forgetmap.base.words import brief
-from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
+from forgetmap.evaluate.describe import read_json_or_none, tokenizer_hash, weights_hash
 from forgetmap.evaluate.generation import Opening, Writer
 from forgetmap.evaluate.models import BF16_WARNING, Reply, RequestGroup, Running
 from forgetmap.evaluate.prompts import Prompt, Request
@@ -349,6 +349,10 @@ def _folder(name: str, owner: object, revision: str | None = None) -> Path:
     if path.is_file():
         raise InputError(f"{name}: is a file; give a model folder, or a file that ends in .gguf")
     if path.is_dir():
+        if (path / "adapter_config.json").is_file() and not (path / "config.json").is_file():
+            told = read_json_or_none(path / "adapter_config.json") or {}
+            base = told.get("base_model_name_or_path") or "BASE"
+            raise InputError(f"{name}: is an adapter; write it as BASE+ADAPTER: {base}+{name}")
         if not (path / "config.json").is_file():
             raise InputError(f"{name}: is not a model folder (no config.json)")
         return path
