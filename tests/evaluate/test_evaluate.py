@@ -469,6 +469,24 @@ def test_what_was_written_is_scored_or_has_a_status(reply, status, score, tmp_pa
     assert (row["status"], row["score"]) == (status, score)
 
 
+def test_an_adapter_alone_names_its_base(tmp_path):
+    told = {"base_model_name_or_path": "runs/base"}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(told))
+    with pytest.raises(InputError, match=r"is an adapter; write it as BASE\+ADAPTER: runs/base\+"):
+        evaluate(str(tmp_path), suite(), tmp_path / "out")
+
+
+def test_new_tasks_are_checked_before_two_models_are_asked(tiny, tmp_path):
+    app = typer.Typer()
+    app.command()(cli.evaluate)
+    (tmp_path / "mine.jsonl").write_text('{"question": "2 plus 2 =", "answer": "4"}')
+    words = ["--before", tiny, "--after", tiny, "--suite", str(tmp_path / "mine.jsonl")]
+    run = CliRunner().invoke(app, [*words, "--new", "airports*", "--out", str(tmp_path / "out")])
+    assert run.exit_code == 2
+    assert "--new airports*: not in the suite mine" in run.stderr
+    assert not (tmp_path / "out" / "before").exists()
+
+
 def test_bad_input_is_one_clear_line(tiny, tmp_path):
     from transformers import PreTrainedTokenizerFast
 

@@ -21,6 +21,7 @@ pytest.importorskip("httpx", reason="needs the extra `eval`")
 from forgetmap.base import http as http_client
 from forgetmap.base.errors import InputError
 from forgetmap.evaluate import endpoint
+from forgetmap.evaluate.models import Running
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.evaluate.run import evaluate
@@ -39,6 +40,7 @@ class Server(ThreadingHTTPServer):
         self.trouble = trouble
         self.attempts = Counter()
         self.asked = []
+        self.card = None
         self.busy = self.most_busy = 0
         self.lock = threading.Lock()
 
@@ -48,6 +50,10 @@ class Server(ThreadingHTTPServer):
     @property
     def name(self):
         return f"http://127.0.0.1:{self.server_port}/v1#toy"
+
+
+SECONDS = iter(range(1_800_000_000, 1_900_000_000))
+"""vLLM stamps each card with the time of the question."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -65,6 +71,14 @@ class Handler(BaseHTTPRequestHandler):
         finally:
             with server.lock:
                 server.busy -= 1
+
+    def do_GET(self):
+        card = self.server.card
+        if card is None:
+            self.reply(404, b"no")
+            return
+        stamped = {"object": "model", "created": next(SECONDS), "permission": [{"id": "x"}], **card}
+        self.reply(200, json.dumps({"object": "list", "data": [stamped]}).encode())
 
     def reply(self, status, body, headers=()):
         if status is None:
@@ -85,7 +99,8 @@ def answer(asked, prompt):
     if asked.get("echo"):
         places = [0, *(n for n, c in enumerate(prompt) if c == " ")]
         values = [None, *(-float(len(prompt) - n) for n in places[1:])]
-        told = {"token_logprobs": values, "text_offset": places}
+        tokens = [prompt[one:two] for one, two in zip(places, [*places[1:], None], strict=True)]
+        told = {"token_logprobs": values, "text_offset": places, "tokens": tokens}
         choice = {"text": prompt, "logprobs": told, "finish_reason": "length"}
     else:
         first = prompt.split(" plus ")[0].split()[-1]
@@ -222,7 +237,8 @@ def test_options_are_scored_by_what_the_server_echoes(serve, tmp_path):
 
 
 def test_a_server_that_tells_no_likelihoods_says_what_to_do(serve, tmp_path):
-    body = json.dumps({"choices": [{"text": "x", "finish_reason": "length"}]}).encode()
+    choice = {"text": "x", "message": {"content": "x"}, "finish_reason": "length"}
+    body = json.dumps({"choices": [choice]}).encode()
     server = serve(lambda prompt, attempt: (200, body))
     with pytest.raises(InputError, match="use --letters"):
         evaluate(server.name, choices(), tmp_path)
@@ -231,11 +247,63 @@ def test_a_server_that_tells_no_likelihoods_says_what_to_do(serve, tmp_path):
 
 
 def test_never_more_under_way_than_asked_for(serve, tmp_path):
-    from forgetmap.evaluate.models import Running
-
     server = serve()
     evaluate(server.name, suite(), tmp_path, running=Running(batch=3))
     assert server.most_busy <= 3
+
+
+# --- which weights a server serves ----------------------------------------------------------------
+
+CARD = {"id": "toy", "root": "/ckpt/base", "owned_by": "vllm", "max_model_len": 4096}
+
+
+def test_the_same_card_goes_on_where_it_was_stopped(serve, tmp_path):
+    server = serve()
+    server.card = CARD
+    assert evaluate(server.name, suite(10), tmp_path).evaluated == 10
+    assert evaluate(server.name, suite(20), tmp_path).evaluated == 10
+
+
+@pytest.mark.parametrize("change", [{"root": "/ckpt/tuned"}, {"max_model_len": 8192}])
+def test_another_card_behind_the_same_address_is_another_model(serve, tmp_path, change):
+    server = serve()
+    server.card = CARD
+    evaluate(server.name, suite(10), tmp_path)
+    server.card = CARD | change
+    with pytest.raises(InputError, match=r"other weights, .*revision or model card; name another"):
+        evaluate(server.name, suite(10), tmp_path)
+    (tmp_path / "manifest.json").unlink()  # as in a run that was stopped
+    assert evaluate(server.name, suite(10), tmp_path).evaluated == 10
+
+
+def test_a_revision_tells_weights_apart_that_have_one_card(serve, work: Workplace):
+    server = serve()
+    write_jsonl(work / "sums.jsonl", [{"id": "s", "question": "2 plus 2 =", "answer": "4"}])
+    words = ("eval", server.name, "--suite", "sums.jsonl", "--out", "out")
+    work.worked(*words, "--revision", "step-100")
+    refused = work.run(*words, "--revision", "step-200")
+    says = ("other weights", "revision", "name another folder")
+    assert_one_line(refused.exit_code, refused.stdout, refused.stderr, says, 2)
+    both = work.run("eval", "--before", "a", "--after", "b", "--revision", "x")
+    assert_one_line(both.exit_code, both.stdout, both.stderr, ("one MODEL",), 2)
+
+
+def test_a_server_without_a_card_is_told(serve, tmp_path):
+    without = evaluate(serve().name, suite(2), tmp_path / "a").samples.meta.warnings
+    assert any("no card of its model" in text for text in without)
+    named = Running(revision="step-100")
+    told = evaluate(serve().name, suite(2), tmp_path / "b", running=named).samples.meta.warnings
+    assert not any("no card of its model" in text for text in told)
+
+
+def test_two_servers_are_no_confound(serve, tmp_path):
+    import forgetmap
+
+    servers = serve(), serve()
+    for server, root in zip(servers, ("/ckpt/base", "/ckpt/tuned"), strict=True):
+        server.card = CARD | {"root": root}
+    sides = [evaluate(one.name, suite(), tmp_path / str(one.server_port)) for one in servers]
+    assert forgetmap.compare(*(side.samples for side in sides)).confounds == []
 
 
 # --- bad weather ----------------------------------------------------------------------------------

@@ -368,7 +368,7 @@ def test_tensors_that_are_no_floats_come_from_after(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_what_is_not_a_number_stays_so_whatever_its_bits(tmp_path, dtype):
+def test_what_is_not_a_number_stays_so_whatever_its_bits_and_is_told(tmp_path, dtype, caplog):
     """Bits all set, as in memory that nobody wrote, in a model beside one of bfloat16."""
     tensors = random_tensors(0)
     one = write_model(tmp_path / "one", tensors, "BF16")
@@ -380,6 +380,7 @@ def test_what_is_not_a_number_stays_so_whatever_its_bits(tmp_path, dtype):
     last = read_model(merge(one, two, tmp_path / "out"))["model.norm.weight"]
     assert np.isnan(last[-16 // size :]).all()
     assert np.isfinite(last[: -16 // size]).all()
+    assert "NaN or infinite, in model.norm.weight" in caplog.text
 
 
 def test_a_tensor_without_numbers_is_carried_along(tmp_path):
@@ -448,6 +449,14 @@ def other_kind(folder):
     (folder / "config.json").write_text('{"model_type": "gemma", "tie_word_embeddings": true}')
 
 
+def other_positions(folder):
+    config = json.loads((folder / "config.json").read_text())
+    beside = folder.with_name("one") / "config.json"
+    beside.write_text(json.dumps({**config, "rope_theta": 10000.0}))
+    changed = {**config, "rope_parameters": {"rope_theta": 500000.0}}
+    (folder / "config.json").write_text(json.dumps(changed))
+
+
 def other_tokens(folder):
     vocabulary = {f"token{place}": 49 - place for place in range(50)}
     (folder / "tokenizer.json").write_text(json.dumps({"model": {"vocab": vocabulary}}))
@@ -477,6 +486,7 @@ def more_tokens(folder):
         (lost_shard, "the shard model-1.safetensors is missing"),
         (outside, "which lies outside the folder"),
         (other_kind, "one is a llama model, two a gemma model; only models of one architecture"),
+        (other_positions, "differently (rope_theta 10000.0 and 500000.0)"),
         (other_tokens, "number their tokens differently (50 of 50)"),
         (other_names, "two lacks 1 tensors that one has: model.layers.1.q_proj.weight"),
         (more_tokens, "the vocabularies differ, merging needs the same tokens"),

@@ -195,6 +195,13 @@ def test_a_sweep_runs_resumes_and_chooses(models, tmp_path, monkeypatch):
         sweep(*models, out, [0.5], SweepQuestions(SUITE), how=How("slerp"), **options)
 
 
+@pytest.mark.parametrize("new", [["fresh"], ["new", "fresh*"], ["*"]])
+def test_names_of_new_tasks_are_checked_before_any_model_is_asked(models, tmp_path, new):
+    with pytest.raises(InputError, match="--new"):
+        sweep(*models, tmp_path / "out", [0.5], SweepQuestions(SUITE), new=new)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_sweep_that_died_goes_on(models, tmp_path, monkeypatch):
     def die(*arguments, **options):
         raise KeyboardInterrupt

@@ -15,6 +15,7 @@ import re
 import ssl
 import threading
 import time
+import zlib
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -103,6 +104,33 @@ def echo_of(prompt: str, first: str = "") -> dict[str, Any]:
     return {"id": "x", "object": "text_completion", "choices": [choice], "usage": usage}
 
 
+def ids_of(prompt: str, *, listed: bool = True, last: str = "") -> dict[str, Any]:
+    """The reply of vLLM to `prompt_logprobs` and `return_token_ids`, behind a first token.
+
+    Tokens are decoded one by one, so they have lost their spaces; with `echo` and ids vLLM repeats
+    no text.
+    """
+    echoed = echo_of(prompt, first="<s>")
+    told = echoed["choices"][0].pop("logprobs")
+    tokens = [*told["tokens"], *([last] if last else [])]
+    values = [*told["token_logprobs"], *([-1.0] if last else [])]
+    ids = [zlib.crc32(token.encode()) % 32_000 for token in tokens]
+    echoed["choices"][0] |= {
+        "text": "",
+        "prompt_logprobs": [
+            None if value is None else {str(one): _entry(value, token.strip())}
+            for one, value, token in zip(ids, values, tokens, strict=True)
+        ],
+        **({"prompt_token_ids": ids} if listed else {}),
+    }
+    echoed["usage"]["prompt_tokens"] = len(ids)
+    return echoed
+
+
+def _entry(value: float, token: str) -> dict[str, Any]:
+    return {"logprob": value, "rank": 1, "decoded_token": token}
+
+
 class HostileEndpoint:
     """Serves on loopback; prompts that `is_hit` picks get the mode's reply, others an honest one.
 
@@ -144,6 +172,10 @@ class HostileEndpoint:
         try:
             while not writer.transport.is_closing():
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                if head.startswith("GET "):  # its models: it has no such list
+                    Exchange({}, 0, writer).send(b"no", 404)
+                    await writer.drain()
+                    continue
                 found = re.search(r"content-length: (\d+)", head, re.IGNORECASE)
                 asked = json.loads(await reader.readexactly(int(found[1]) if found else 0))
                 await self._reply(asked, writer)
@@ -519,6 +551,74 @@ def _marked(_reply: dict[str, Any], exchange: Exchange) -> Any:
     return echo_of(exchange.prompt, first="<|begin_of_text|>")
 
 
+def _marked_but_not_counted(reply: dict[str, Any], exchange: Exchange) -> Any:
+    """The mark is among the tokens; offsets are those of the prompt alone."""
+    marked = echo_of(exchange.prompt, first="<s>")
+    told = marked["choices"][0]["logprobs"]
+    told["text_offset"] = [0, *(place - 3 for place in told["text_offset"][1:])]
+    return marked
+
+
+def _marked_without_tokens(_reply: dict[str, Any], exchange: Exchange) -> Any:
+    marked = _marked(_reply, exchange)
+    del marked["choices"][0]["logprobs"]["tokens"]
+    return marked
+
+
+def _lost_spaces(first: str = "") -> Any:
+    """As a server replies that decodes each token of SentencePiece by itself."""
+
+    def change(_reply: dict[str, Any], exchange: Exchange) -> Any:
+        echoed = echo_of(exchange.prompt, first)
+        told = echoed["choices"][0]["logprobs"]
+        told["tokens"] = [token.strip() for token in told["tokens"]]
+        sizes = list(map(len, told["tokens"]))
+        told["text_offset"] = [sum(sizes[:n]) for n in range(len(sizes))]
+        return echoed
+
+    return _reply(change)
+
+
+def _split_characters(reply: dict[str, Any], _exchange: Exchange) -> None:
+    """Letters of two bytes are two tokens each, which nobody can read."""
+    told = reply["choices"][0]["logprobs"]
+    told["tokens"] = [re.sub("[^ -~]", "\ufffd\ufffd", token) for token in told["tokens"]]
+
+
+def _ids(**how: Any) -> Any:
+    return _reply(lambda _reply, exchange: ids_of(exchange.prompt, **how))
+
+
+def _odd_ids(change: Callable[[dict[str, Any]], Any]) -> Any:
+    def behave(_reply: dict[str, Any], exchange: Exchange) -> Any:
+        reply = ids_of(exchange.prompt)
+        change(reply["choices"][0])
+        return reply
+
+    return _reply(behave)
+
+
+def _other_context(choice: dict[str, Any]) -> None:
+    """Tokens of the context that depend on what follows."""
+    choice["prompt_token_ids"][1] = len(choice["prompt_token_ids"])
+    choice["prompt_logprobs"][1] = {str(len(choice["prompt_token_ids"])): _entry(-1.0, "x")}
+
+
+def _several(choice: dict[str, Any]) -> None:
+    """The likeliest token beside the prompt's own, and no list that says which is which."""
+    del choice["prompt_token_ids"]
+    for entry in choice["prompt_logprobs"][1:]:
+        entry["7"] = _entry(-0.1, "x")
+
+
+def _unknown_fields(exchange: Exchange) -> None:
+    """A server that refuses fields it does not know."""
+    if "prompt_logprobs" in exchange.asked:
+        exchange.send(b'{"detail": "prompt_logprobs: extra fields not permitted"}', 422)
+    else:
+        exchange.send(exchange.honest())
+
+
 def _one_more(reply: dict[str, Any], exchange: Exchange) -> None:
     choice, told = reply["choices"][0], reply["choices"][0]["logprobs"]
     choice["text"] += " and"
@@ -567,8 +667,53 @@ def _merged(reply: dict[str, Any], _exchange: Exchange) -> None:
 
 
 _add("honest echo", "options", "right", _reply(lambda *_: None))
-_add("echo, bare", "options", "right", _reply(_bare))
+_add("echo, bare", "options", "fail", _reply(_bare), "without their tokens")
 _add("echo behind a mark", "options", "right", _reply(_marked))
+_add("echo behind a mark, not counted", "options", "right", _reply(_marked_but_not_counted))
+_add("echo behind a mark, no tokens", "options", "fail", _reply(_marked_without_tokens), "tokens")
+_add("lost spaces", "options", "fail", _lost_spaces(), "lm-eval:local-completions")
+_add("lost spaces behind a mark", "options", "fail", _lost_spaces("<s>"), "do not join")
+_add("lost spaces, no text for the mark", "options", "fail", _lost_spaces(" "), "do not join")
+_add("split characters before the option", "options", "right", _reply(_split_characters))
+_add("token ids", "options", "right", _ids())
+_add("token ids, not listed", "options", "right", _ids(listed=False))
+_add("token ids and a token behind the end", "options", "fail", _ids(last="</s>"), "option")
+_add("fields that are not known", "options", "right", _unknown_fields)
+for _label, _change in {
+    "too few": lambda choice: choice["prompt_token_ids"].pop(),
+    "of other tokens": lambda choice: choice["prompt_token_ids"].reverse(),
+    "text": lambda choice: choice.update(prompt_token_ids="1 2"),
+    "negative": lambda choice: choice["prompt_token_ids"].__setitem__(-1, -5),
+    "of another context": _other_context,
+    "that nobody tells apart": _several,
+}.items():
+    _add(f"token ids {_label}", "options", "fail", _odd_ids(_change))
+for _label, _change in {
+    "too few": lambda told: told[:-1],
+    "none": lambda told: [],
+    "text": lambda told: "x",
+    "null at the end": lambda told: [*told[:-1], None],
+    "empty at the end": lambda told: [*told[:-1], {}],
+    "numbers": lambda told: [None, *range(len(told) - 1)],
+    "odd keys": lambda told: [None, *({"a": entry} for entry in told[1:])],
+    "without text": lambda told: [
+        entry and {one: {"logprob": -1.0} for one in entry} for entry in told
+    ],
+    "above 0": lambda told: [
+        entry and {one: _entry(9.0, place["decoded_token"]) for one, place in entry.items()}
+        for entry in told
+    ],
+}.items():
+    _add(
+        f"prompt_logprobs {_label}",
+        "options",
+        "fail",
+        _odd_ids(
+            lambda choice, _change=_change: choice.update(
+                prompt_logprobs=_change(choice["prompt_logprobs"])
+            )
+        ),
+    )
 _add("echo and one more token", "options", "right", _reply(_one_more))
 _add("echo ignored", "options", "fail", _generated(0), "echo")
 _add("echo ignored, offsets behind the prompt", "options", "fail", _generated(None), "echo")

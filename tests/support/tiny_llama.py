@@ -10,16 +10,28 @@ TEXT = (
 )
 
 
-def make_tiny_model(folder: Path, seed: int = 0, positions: int = 512) -> Path:
-    """Write the model as a Hugging Face folder; another seed gives other weights."""
+def make_tiny_model(
+    folder: Path, seed: int = 0, positions: int = 512, *, like_sentencepiece: bool = False
+) -> Path:
+    """Write the model as a Hugging Face folder; another seed gives other weights.
+
+    A tokenizer like SentencePiece puts a first token before a text, and its tokens lose their
+    spaces when they are decoded one by one.
+    """
     import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
     torch.set_num_threads(1)  # for work this small, threads cost more than they bring
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
+    if like_sentencepiece:
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+        tokenizer.decoder = decoders.Metaspace()
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="<eos> $A", special_tokens=[("<eos>", 0)]
+        )
     trainer = trainers.BpeTrainer(
         vocab_size=400,
         special_tokens=["<eos>", "<pad>"],

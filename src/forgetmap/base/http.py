@@ -1,4 +1,4 @@
-"""Posting JSON to a model server: what may pass is tried again, what cannot pass ends at once.
+"""Asking a model server over HTTP: what may pass is tried again, what cannot pass ends at once.
 
 What may pass (429, 5xx, a broken connection, silence) is tried again after pauses that double, with
 jitter, and are no shorter than the server asks for. A server that only says that it is busy is
@@ -190,13 +190,29 @@ async def post(
         RequestFailed: If the reply is too large.
         InputError: If the address is none.
     """
+    return await _send(client, "POST", url, payload, timeout, most_bytes)
+
+
+async def get(client: httpx.AsyncClient, url: str, *, timeout: float, most_bytes: int) -> Response:
+    """Read the whole reply to a request without content; it raises what `post` raises."""
+    return await _send(client, "GET", url, None, timeout, most_bytes)
+
+
+async def _send(
+    client: httpx.AsyncClient,
+    method: str,
+    url: str,
+    payload: bytes | None,
+    timeout: float,
+    most_bytes: int,
+) -> Response:
     import httpx
 
     body = bytearray()
     try:
         async with (
             asyncio.timeout(timeout),
-            client.stream("POST", url, content=payload) as response,
+            client.stream(method, url, content=payload) as response,
         ):
             if response.headers.get("content-encoding", "identity").lower() not in _READABLE:
                 raise AttemptFailed("reply cannot be decoded")

@@ -92,6 +92,13 @@ def evaluate(
     dtype: Dtype = "float32",
     device: Device = None,
     batch: Batch = "auto",
+    revision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Branch, tag or commit of a hub id; for a served model, a name of its weights.",
+        ),
+    ] = None,
     allow_failed: Annotated[
         float,
         typer.Option(
@@ -146,8 +153,10 @@ def evaluate(
             raise InputError(
                 "--run-code: one model is asked, not scored; use it with `forgetmap score`"
             )
+        if revision and not model:
+            raise InputError("--revision names the weights of one MODEL; run each, then compare")
         asking = Asking(shots, chat, system, letters, max_tokens, temperature, repeats, seed)
-        running = Running(dtype, device, batch_size(batch))
+        running = Running(dtype, device, batch_size(batch), revision)
         if not study:
             make_folder(out)
         options: dict[str, Any] = {
@@ -238,13 +247,14 @@ def _two(
 ) -> None:
     from forgetmap.api import compare
     from forgetmap.base.errors import InputError
-    from forgetmap.evaluate.run import compare_models, load_suite
+    from forgetmap.evaluate.run import check_new, compare_models, load_suite
     from forgetmap.views.terminal import maps as terminal
     from forgetmap.views.terminal.console import open_console
 
     loaded = load_suite(suite, options["asking"].seed)
     if run_code and not loaded.manifest:
         raise InputError(f"--run-code: the suite {suite} has no programs to run; leave it out")
+    check_new(loaded, new, options["tasks"])
     sides = compare_models(before, after, loaded, out, spread=spread, **options)
     if loaded.manifest:
         _drift(loaded.manifest, out, run_code, json, quiet)

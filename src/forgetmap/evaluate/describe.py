@@ -29,7 +29,9 @@ def tokenizer_hash(folder: Path) -> str:
     A trainer writes the tokenizer of the model before once more, with other fields for padding and
     a step that does nothing; that is not a setting in which two runs differ.
     """
-    whole, config = (_json(folder / name) for name in ("tokenizer.json", "tokenizer_config.json"))
+    whole, config = (
+        read_json_or_none(folder / name) for name in ("tokenizer.json", "tokenizer_config.json")
+    )
     if whole is None:
         return _joint(
             {name: file_hash(folder / name) for name in _TOKENIZER if (folder / name).exists()}
@@ -45,7 +47,7 @@ def tokenizer_hash(folder: Path) -> str:
 _STEPS = ("added_tokens", "normalizer", "pre_tokenizer", "model", "post_processor")
 
 
-def _json(path: Path) -> dict[str, Any] | None:
+def read_json_or_none(path: Path) -> dict[str, Any] | None:
     """An object, if the file is there and holds one; what else it is, the loader will tell."""
     try:
         content = json.loads(path.read_bytes())

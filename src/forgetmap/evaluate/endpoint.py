@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from forgetmap.base.completions import Completion, Echo, read_completion, read_echo
+from forgetmap.base.completions import Completion, read_completion
 from forgetmap.base.errors import InputError
 from forgetmap.base.extras import need
 from forgetmap.base.http import (
@@ -27,8 +27,18 @@ from forgetmap.base.http import (
     headers_with_key,
     post,
 )
+from forgetmap.base.likelihoods import (
+    OTHER_WAYS,
+    Echo,
+    NotEchoed,
+    PromptTokens,
+    likelihood_by_ids,
+    read_echo,
+    read_prompt_tokens,
+)
+from forgetmap.evaluate.model_card import ask_card, card_hash
 from forgetmap.evaluate.models import Reply, RequestGroup, Running, plain_groups
-from forgetmap.evaluate.prompts import Request
+from forgetmap.evaluate.prompts import Prompt, Request
 
 if TYPE_CHECKING:
     import httpx
@@ -39,11 +49,16 @@ KEY_VARIABLE = "FORGETMAP_ENDPOINT_KEY"
 ATTEMPTS = 6
 TIMEOUT = 600.0
 """Seconds for one attempt: a long answer on a busy server takes its time."""
+CARD_TIMEOUT = 30.0
+"""Seconds for the card of the model, which no server has to compute."""
 FIRST_PAUSE = 0.5
 MOST_BYTES = 32 * 2**20
 """Of a reply; half of what a line of the store may hold."""
 _AT_A_TIME = 16
 _TOO_LONG = ("context length", "context_length", "maximum context", "too long", "context size")
+
+_BY_IDS = {"prompt_logprobs": 0, "return_token_ids": True}
+"""Has vLLM tell the id and the log-probability of each token of a prompt."""
 
 Arrived = tuple[int, Reply]
 """The place of a request, and the reply to it."""
@@ -53,6 +68,10 @@ HandOver = Callable[[Arrived], Awaitable[None]]
 
 class _TooLong(RequestFailed):
     """The prompt does not fit: no matter of the server's, and the same whenever it is asked."""
+
+
+class _UnknownField(RequestFailed):
+    """The server does not know the fields by which vLLM tells token ids."""
 
 
 class EndpointModel:
@@ -65,9 +84,27 @@ class EndpointModel:
         if not self.name:
             raise InputError(f"{name}: name the model after the address: {self._url}#MODEL")
         self._at_a_time = how.batch or _AT_A_TIME
-        self.fingerprint = f"{self._url}#{self.name}"
+        self._by_ids = dict(_BY_IDS)
+        try:
+            import httpx  # noqa: F401
+        except ImportError as error:
+            raise need("an endpoint", "eval") from error
+        patience = Patience(ATTEMPTS, min(TIMEOUT, CARD_TIMEOUT), FIRST_PAUSE)
+        headers = headers_with_key(KEY_VARIABLE)
+        card = ask_card(self._url, self.name, headers, patience)
+        known = [f"card {card_hash(card)}"] if card else []
+        known += [f"revision {how.revision}"] if how.revision else []
+        self.fingerprint = " ".join([f"{self._url}#{self.name}", *known])
+        self.address = self._url
         self.warnings = ["weights and numbers of a served model are not known to forgetmap"]
-        self.settings = {"model type": "endpoint", "engine": self._url}
+        if not known:
+            self.warnings.append(
+                "the server gives no card of its model: if you put other weights behind this "
+                "address, say so with --revision, or old answers are taken for theirs"
+            )
+        # One server per model is the normal set-up: its address is no setting that must agree.
+        engine = str(card["owned_by"]) if card and "owned_by" in card else "endpoint"
+        self.settings = {"model type": "endpoint", "engine": engine, "weights": self.fingerprint}
 
     def plan(self, requests: Sequence[Request]) -> list[RequestGroup]:
         """As many as run side by side."""
@@ -84,15 +121,6 @@ class EndpointModel:
         A reply holds its place among the requests under way until the next one is asked for here.
         So whoever stores replies one by one never has more to lose than those.
         """
-        if any(request.options and not isinstance(request.prompt, str) for request in requests):
-            raise InputError(
-                f"{self._url}: an endpoint cannot score options behind a chat template; "
-                "use --letters or --no-chat"
-            )
-        try:
-            import httpx  # noqa: F401
-        except ImportError as error:
-            raise need("an endpoint", "eval") from error
         headers = headers_with_key(KEY_VARIABLE)
         return _in_a_thread(lambda hand_over: self._answer_all(requests, headers, hand_over))
 
@@ -133,30 +161,54 @@ class EndpointModel:
             **({"stop": list(request.stop[:4])} if request.stop else {}),  # servers take four
             **({"seed": request.seed % 2**31} if request.temperature else {}),
         }
-        if isinstance(request.prompt, str):
-            reply = await self._ask(client, asked | {"prompt": request.prompt})
-        else:
-            turns = [{"role": role, "content": text} for role, text in request.prompt]
-            reply = await self._ask(client, asked | {"messages": turns})
+        reply = await self._ask(client, asked | _as_sent(request.prompt))
         return Reply(text=reply.text, finished=reply.finished, tokens=reply.tokens_out or 0)
 
     async def _score(self, client: httpx.AsyncClient, request: Request) -> Reply:
-        """Have the server echo the prompt with each option, and take the option's part."""
-        context = str(request.prompt)
-
-        async def score(option: str) -> Echo:
-            asked = {"model": self.name, "prompt": context + option, "max_tokens": 0}
-            asked |= {"echo": True, "logprobs": 1, "temperature": 0.0}
-            return read_echo(await self._ask(client, asked), context, option)
-
+        """Have the server tell the tokens of the prompt with each option; take the option's."""
+        prompt = request.prompt
         # Together, so that a server reads what they share once; the client bounds connections.
-        scored = await _all_or_none([score(option) for option in request.options])
+        replies = await _all_or_none(
+            [self._tokens_of(client, prompt, option) for option in request.options]
+        )
+        wholes = [tokens for tokens in map(read_prompt_tokens, replies) if tokens]
+        if len(wholes) == len(replies):
+            context = read_prompt_tokens(await self._tokens_of(client, prompt))
+            scored = _by_ids(wholes, context, request.options)
+        elif isinstance(prompt, str):
+            parts = zip(replies, request.options, strict=True)
+            scored = [read_echo(reply, prompt, option) for reply, option in parts]
+        else:
+            raise NotEchoed(_NO_CHAT)
         return Reply(
             likelihoods=tuple(one.likelihood for one in scored),
             tokens=sum(one.tokens for one in scored),
         )
 
-    async def _ask(self, client: httpx.AsyncClient, asked: Mapping[str, Any]) -> Completion:
+    async def _tokens_of(
+        self, client: httpx.AsyncClient, prompt: Prompt, option: str | None = None
+    ) -> Completion:
+        """The prompt with an option, or alone, with what the server tells of its tokens."""
+        asked: dict[str, Any] = {"model": self.name, "temperature": 0.0}
+        if isinstance(prompt, str):
+            text = prompt.rstrip() if option is None else prompt + option
+            asked |= {"prompt": text, "max_tokens": 0, "echo": True, "logprobs": 1}
+        else:
+            asked |= _as_sent(prompt) | {"max_tokens": 1}
+            if option is not None:
+                asked["messages"].append({"role": "assistant", "content": option})
+                asked |= {"continue_final_message": True, "add_generation_prompt": False}
+        try:
+            return await self._ask(client, asked | self._by_ids, scored=True)
+        except _UnknownField:
+            if not isinstance(prompt, str):
+                raise NotEchoed(_NO_CHAT) from None
+            self._by_ids = {}
+            return await self._ask(client, asked, scored=True)
+
+    async def _ask(
+        self, client: httpx.AsyncClient, asked: Mapping[str, Any], *, scored: bool = False
+    ) -> Completion:
         """Ask until a whole reply comes; RequestFailed where none does."""
         chat = "messages" in asked
         url = f"{self._url}/{'chat/completions' if chat else 'completions'}"
@@ -165,9 +217,30 @@ class EndpointModel:
         async def attempt() -> Completion:
             response = await post(client, url, payload, timeout=TIMEOUT, most_bytes=MOST_BYTES)
             _check(response)
-            return read_completion(response.body, chat=chat, scored="echo" in asked)
+            return read_completion(response.body, chat=chat, scored=scored)
 
         return await Patience(ATTEMPTS, TIMEOUT, FIRST_PAUSE).keep_trying(attempt)
+
+
+_NO_CHAT = (
+    "this server cannot score options behind a chat template (it tells no `prompt_logprobs`); use "
+    "--letters or --no-chat"
+)
+
+
+def _as_sent(prompt: Prompt) -> dict[str, Any]:
+    if isinstance(prompt, str):
+        return {"prompt": prompt}
+    return {"messages": [{"role": role, "content": text} for role, text in prompt]}
+
+
+def _by_ids(
+    wholes: Sequence[PromptTokens], context: PromptTokens | None, options: Sequence[str]
+) -> list[Echo]:
+    if context is None:
+        raise NotEchoed(f"the server tells token ids for some prompts alone; {OTHER_WAYS}")
+    parts = zip(wholes, options, strict=True)
+    return [likelihood_by_ids(whole, context, option) for whole, option in parts]
 
 
 async def _all_or_none(parts: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
@@ -184,6 +257,8 @@ def _check(response: Response) -> None:
     said = response.said.lower()
     if response.status in (400, 413, 422) and any(words in said for words in _TOO_LONG):
         raise _TooLong("the prompt is longer than the model's context")
+    if response.status in (400, 422) and any(name in said for name in _BY_IDS):
+        raise _UnknownField(f"HTTP {response.status}")
     response.check(f"check address, model and the key in {KEY_VARIABLE}")
 
 

@@ -35,7 +35,8 @@ class HarnessModel:
             "pretrained", ""
         )
         weights = weights_hash(Path(pretrained)) if Path(pretrained).is_dir() else None
-        self.fingerprint = sha256(f"{name} {weights}".encode()).hexdigest()[:16]
+        known = f"{name} {weights}" + (f" {how.revision}" if how.revision else "")
+        self.fingerprint = sha256(known.encode()).hexdigest()[:16]
         self.settings = {
             "model type": f"lm-eval {self._kind}",
             "batch size": how.batch or "auto",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from forgetmap.base.errors import InputError
 from forgetmap.base.extras import need
 from forgetmap.base.words import brief
-from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
+from forgetmap.evaluate.describe import read_json_or_none, tokenizer_hash, weights_hash
 from forgetmap.evaluate.generation import Opening, Writer
 from forgetmap.evaluate.models import BF16_WARNING, Reply, RequestGroup, Running
 from forgetmap.evaluate.prompts import Prompt, Request
@@ -33,7 +33,10 @@ class LocalModel:
     """A model of transformers: a folder, hub id or GGUF file, perhaps with a LoRA adapter."""
 
     def __init__(self, base: str, adapter: str | None, how: Running, *, chat: bool = False) -> None:
-        self._base, self._adapter = _folder(base, self), Path(adapter) if adapter else None
+        self._base, self._adapter = (
+            _folder(base, self, how.revision),
+            Path(adapter) if adapter else None,
+        )
         if self._adapter and not (self._adapter / "adapter_config.json").is_file():
             raise InputError(f"{adapter}: is not an adapter folder (no adapter_config.json)")
         name = "+".join(Path(part).name for part in (base, adapter) if part)
@@ -331,9 +334,13 @@ class LocalModel:
         return Writer(self._network, self._tokenizer)
 
 
-def _folder(name: str, owner: object) -> Path:
+def _folder(name: str, owner: object, revision: str | None = None) -> Path:
     """The folder a name means: itself, a converted GGUF file, or a snapshot of the hub."""
     path = Path(name)
+    if revision and path.exists():
+        raise InputError(
+            f"--revision {revision}: {name} lies here, and its bytes say which it is; leave it out"
+        )
     if path.is_file() and path.suffix == ".gguf":
         from forgetmap.base.files import temporary_folder
         from forgetmap.evaluate.convert import convert_gguf
@@ -342,21 +349,26 @@ def _folder(name: str, owner: object) -> Path:
     if path.is_file():
         raise InputError(f"{name}: is a file; give a model folder, or a file that ends in .gguf")
     if path.is_dir():
+        if (path / "adapter_config.json").is_file() and not (path / "config.json").is_file():
+            told = read_json_or_none(path / "adapter_config.json") or {}
+            base = told.get("base_model_name_or_path") or "BASE"
+            raise InputError(f"{name}: is an adapter; write it as BASE+ADAPTER: {base}+{name}")
         if not (path / "config.json").is_file():
             raise InputError(f"{name}: is not a model folder (no config.json)")
         return path
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
         raise InputError(f"{name}: no such model folder")
-    return _from_hub(name)
+    return _from_hub(name, revision)
 
 
-def _from_hub(name: str) -> Path:
+def _from_hub(name: str, revision: str | None) -> Path:
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise need("a local model", "eval") from error
     try:
-        return Path(snapshot_download(name, ignore_patterns=["*.pth", "original/*", "*.gguf"]))
+        left_out = ["*.pth", "original/*", "*.gguf"]
+        return Path(snapshot_download(name, revision=revision, ignore_patterns=left_out))
     except Exception as error:  # the hub's client raises what its HTTP library raises
         raise InputError(
             f"{name}: is not a folder here and could not be loaded from the hub ({brief(error)})"

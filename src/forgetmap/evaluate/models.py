@@ -21,13 +21,15 @@ BF16_WARNING = (
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """How a model is run; none of it should change an answer in float32."""
+    """Which model is run, and how; but for the revision, none of it changes answers in float32."""
 
     dtype: str = "float32"
     device: str | None = None
     """`cpu`, `cuda`, `cuda:1`; by default a graphics card where there is one."""
     batch: int | None = None
     """Items in a batch, or requests under way at an endpoint; by default what fits."""
+    revision: str | None = None
+    """A branch, tag or commit of a hub id; for a served model any name of the weights behind it."""
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:

@@ -149,6 +149,14 @@ def only_tasks(suite: Suite, tasks: Sequence[str], option: str = "--tasks") -> S
     return dataclasses.replace(suite, tasks=kept)
 
 
+def check_new(suite: Suite, new: Sequence[str], tasks: Sequence[str] = ()) -> None:
+    """Refuse names of new tasks that no task has, before any model is asked."""
+    chosen = only_tasks(suite, tasks)
+    fresh = {task.name for name in new for task in only_tasks(chosen, [name], "--new").tasks}
+    if fresh and len(fresh) == len(chosen.tasks):
+        raise InputError("--new: every task is new; leave some to see what is lost")
+
+
 def _ask(task: Any, asking: Asking, model: Model, limit: int | None) -> Iterator[AskedQuestion]:
     """The requests of a task; an answer that is scored by likelihood cannot vary, so it is one."""
     for question in list(task.questions())[:limit]:
@@ -168,8 +176,8 @@ def _check_owner(out: Path, model: Model) -> None:
     manifest = read_manifest(out)
     if manifest and manifest.get("fingerprint") != model.fingerprint:
         raise InputError(
-            f"{out}: holds the results of {manifest.get('model')} with other weights, tokenizer or "
-            "dtype; name another folder"
+            f"{out}: holds the results of {manifest.get('model')} with other weights, tokenizer, "
+            "dtype, revision or model card; name another folder"
         )
 
 
@@ -226,7 +234,7 @@ class _Failures:
 
     @property
     def _who(self) -> object:
-        return self.model.settings.get("engine", self.model.name)
+        return getattr(self.model, "address", self.model.name)
 
 
 _KEPT = "finished answers are kept, run the same command again"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from forgetmap.base.checkpoints import new_folder, write_json
 from forgetmap.base.errors import InputError
+from forgetmap.base.words import some
 from forgetmap.mitigate.merge.adapters import (
     AdaptedWeights,
     Adapter,
@@ -153,6 +155,11 @@ def merge(
         carry(other.carried_from(), folder)
         write_config(other.config, one.dtype, folder)
         _write_about(folder, how, [model.name for model in models])
+    if blender.not_finite:
+        logging.getLogger("forgetmap").warning(
+            "%s: numbers that are NaN or infinite, in %s; a parent holds them", out,
+            some(sorted(blender.not_finite), 3),
+        )  # fmt: skip
     return out
 
 
@@ -196,6 +203,8 @@ class _Blender:
         self._base = base or before
         self._tuned = [before, after] if base else [after]
         self._weights = [1 - how.weight, how.weight] if base else [how.weight]
+        self.not_finite: set[str] = set()
+        """Tensors in which a merged number is NaN or infinite."""
 
     def prepare(self, name: str) -> Callable[[int, int], NDArray[Any]]:
         """Look at a tensor as a whole where the method must; return what computes a block."""
@@ -203,7 +212,14 @@ class _Blender:
         if not tensor.is_float:
             return self._after.tensors[name].raw
         compute = self._compute(name)
-        return lambda *block: to_stored(compute(*block), tensor.dtype)
+
+        def merged(*block: int) -> NDArray[Any]:
+            values = compute(*block)
+            if not np.isfinite(values).all():
+                self.not_finite.add(name)
+            return to_stored(values, tensor.dtype)
+
+        return merged
 
     def _compute(self, name: str) -> Callable[[int, int], Floats]:
         how = self._how

@@ -22,7 +22,7 @@ from forgetmap.evaluate.models import Model, Running, open_model
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
-from forgetmap.evaluate.run import Progress, evaluate, load_suite
+from forgetmap.evaluate.run import Progress, check_new, evaluate, load_suite
 from forgetmap.map.comparison import compare_logs
 from forgetmap.map.result import Cell, ForgettingMap, Verdict
 from forgetmap.map.task_maps import TaskMap
@@ -178,6 +178,7 @@ def sweep(
         say: Called with a few words on what is being done.
     """
     run = _Run(before, after, Path(out), asked, how or How(), base, say, progress, keep)
+    check_new(run.suite, new, asked.tasks)
     sides = run.parents()
     split = Split.of(sides[0], run.out / "before" / TASKS, new)
     points = []

@@ -208,6 +208,14 @@ class Weights:
         return bool(self.config.get("tie_word_embeddings", inner.get("tie_word_embeddings", False)))
 
     @property
+    def rope(self) -> Any:
+        """The base of its positions, where the configuration gives one."""
+        text = self.config.get("text_config")
+        told = {**self.config, **(text if isinstance(text, dict) else {})}
+        inner = told.get("rope_parameters")  # where transformers 5 keeps it
+        return told.get("rope_theta", inner.get("rope_theta") if isinstance(inner, dict) else None)
+
+    @property
     def dtype(self) -> str:
         """The number type of most weights, as torch names it."""
         kinds = Counter(tensor.dtype for tensor in self.tensors.values() if tensor.is_float)
@@ -262,6 +270,12 @@ def check_alike(first: Weights, second: Weights) -> None:
         raise InputError(
             f"{tied.name} uses its embedding as output layer, {own.name} has one of its own; "
             "only models of one architecture can be merged"
+        )
+    ropes = first.rope, second.rope
+    if None not in ropes and ropes[0] != ropes[1]:
+        raise InputError(
+            f"{first.name} and {second.name} count positions differently (rope_theta {ropes[0]} "
+            f"and {ropes[1]}); a merge of their weights would fit neither"
         )
     for one, other in ((first, second), (second, first)):
         missing = [name for name in one.tensors if name not in other.tensors]
