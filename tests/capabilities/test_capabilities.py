@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from forgetmap.base.errors import InputError
 from forgetmap.capabilities import scorers
 from forgetmap.capabilities.judge_prompts import JUDGEMENTS
 from forgetmap.capabilities.manifest import ROBUSTNESS, Manifest
-from forgetmap.cli.capabilities import capabilities as capabilities_command
-from forgetmap.cli.drift import drift as drift_command
-from forgetmap.cli.score import score
+from forgetmap.cli.app import app
 
 CODES = [
     *("C1", "C2", "C3", "C4", "C5a", "C5b", "C5c", "W1a", "W1b", "W2a", "W2b", "W3a", "W3b"),
@@ -27,15 +24,8 @@ CORE = (
 )
 
 
-def app() -> typer.Typer:
-    commands = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
-    for command in (capabilities_command, score, drift_command):
-        commands.command()(command)
-    return commands
-
-
 def invoke(*arguments):
-    return CliRunner().invoke(app(), [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

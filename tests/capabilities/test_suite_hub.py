@@ -108,7 +108,7 @@ def test_only_the_tasks_that_are_wanted():
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(InputError, match=r"pip install 'forgetmap\[train\]'"):
+    with pytest.raises(InputError, match=r"pip install 'forgetmap\[suites\]'"):
         hub.load()
 
 

