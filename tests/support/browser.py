@@ -56,7 +56,8 @@ class Visit:
     requests: list[str] = field(default_factory=list)
 
     def text(self, selector: str) -> str:
-        return self.page.locator(selector).inner_text()
+        """What an element says, with plain spaces."""
+        return self.page.locator(selector).inner_text().replace("\u00a0", " ")
 
     def count(self, selector: str) -> int:
         return self.page.locator(selector).count()

@@ -42,6 +42,7 @@ _STRICT = re.compile(
     r"connect-src 'none'; base-uri 'none'; form-action 'none'"
 )
 """The policy of a page that needs no server."""
+_HELD_TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=\d) (?:to|→) (?=\d)")
 _SHARED_SCRIPTS = ("shared/basics.js", "shared/charts.js")
 CONTROLS = ("shared/ranges.js", "shared/controls.js")
 """Scripts of pages on which people choose, sort and filter; `controls.css` goes with them."""
@@ -141,7 +142,17 @@ def depth(share: float) -> int:
 def _cleaned(value: Any) -> Any:
     """What a template prints: text without what could fool a browser or a reader."""
     is_text = isinstance(value, str) and not isinstance(value, Markup)
-    return clean(value, _LONGEST) if is_text else value
+    return unbroken(clean(value, _LONGEST)) if is_text else value
+
+
+def unbroken(text: str) -> str:
+    """Text in which no line breaks between a number and its %, or inside of "2.0 to 4.0".
+
+    Example:
+        >>> unbroken("lost 2.0 to 4.0 % of it").split(" ")
+        ['lost', '2.0\\xa0to\\xa04.0\\xa0%', 'of', 'it']
+    """
+    return _HELD_TOGETHER.sub(lambda gap: gap[0].replace(" ", "\u00a0"), text)
 
 
 def _lines(text: str | None, most: int = _LINES) -> Markup:

@@ -48,7 +48,7 @@ function draw(id, said, traces, layout) {
 }
 
 const percentAxis = (more = {}) => ({
-  ticksuffix: " %",
+  ticksuffix: "\u00a0%",
   gridcolor: colour("line"),
   zerolinecolor: colour("kept"),
   fixedrange: true,
@@ -180,6 +180,45 @@ function flowChart(id, said, { ends, steps, words, width }) {
     height: 340,
     width: printing ? PAPER_WIDTH : width,
     margin: { l: 4, r: 4, t: 16, b: 16 },
+    annotations: flowNumbers(steps, known, total),
+  });
+}
+
+// Where along its band each of WAYS has its number: the two that cross keep apart.
+const NUMBER_AT = [0.5, 0.34, 0.66, 0.5];
+
+// The share of every band, on it.
+function flowNumbers(steps, known, total) {
+  const scale = 0.92 / total;
+  // Heights from the top: known items hang from it, the others stand on the ground.
+  const bottomStart = (stage) => 1 - (total - known[stage]) * scale;
+  return steps.flatMap((step, stage) => {
+    const [kept, lost, won, never] = step.map((count) => count * scale);
+    const [left, right] = [bottomStart(stage), bottomStart(stage + 1)];
+    const middles = [
+      [kept / 2, kept / 2],
+      [kept + lost / 2, right + lost / 2],
+      [left + won / 2, kept + won / 2],
+      [left + won + never / 2, right + lost + never / 2],
+    ];
+    return step.flatMap((count, kind) => {
+      if (!count) return [];
+      const [from, to] = middles[kind];
+      const along = NUMBER_AT[kind];
+      const turned = along === 0.5 ? 0.5 : along < 0.5 ? 0.216 : 0.784; // how far the curve has come
+      return [
+        {
+          text: percent(count / total),
+          xref: "paper",
+          yref: "paper",
+          x: (stage + along) / steps.length,
+          y: 1 - (from + turned * (to - from)),
+          showarrow: false,
+          font: { size: 12 },
+          bgcolor: colour("card", 0.75),
+        },
+      ];
+    });
   });
 }
 
