@@ -244,8 +244,8 @@ def test_an_item_shows_both_answers_and_their_difference(
     sides = opened.page.locator("#item-detail pre").all_text_contents()
     pairs = [row[f"{name}_{side}"] for name in ("answer", "response") for side in SIDES]
     assert sides == [row["target"], *pairs, row["prompt_before"]]
-    gone = opened.page.locator("#item-detail del").all_text_contents()
-    new = opened.page.locator("#item-detail ins").all_text_contents()
+    gone = opened.page.locator("#item-detail mark.right").all_text_contents()
+    new = opened.page.locator("#item-detail mark.wrong").all_text_contents()
     number = row["item_ref"].split("-")[1]
     assert gone == [number, "True", "before"]
     assert new == ["none", "False", "after"]
@@ -295,6 +295,56 @@ def test_the_list_is_walked_by_keys(opened: Visit) -> None:
     opened.page.keyboard.press("ArrowUp")
     opened.page.keyboard.press("Enter")
     opened.page.wait_for_selector("#item-list li:nth-child(2) button[aria-current=true]")
+
+
+def test_keys_walk_open_search_and_go_back(opened: Visit) -> None:
+    all_items(opened)
+    page = opened.page
+    page.evaluate("document.activeElement.blur()")
+    for key in ("j", "j", "k", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_selector("#item-list li button[aria-current=true]")
+    page.wait_for_selector("#item-detail header")
+    page.keyboard.press("Escape")
+    opened.wait_for_text("#item-detail", "Choose an item")
+    assert opened.count("#item-list [aria-current]") == 0
+    page.keyboard.press("/")
+    page.keyboard.type("tales-39")
+    opened.wait_for_text("#item-count", "1 item")
+    page.keyboard.press("Escape")
+    opened.wait_for_text("#item-count", "160 items")
+
+
+def test_filters_order_and_the_open_item_are_in_the_address(
+    browser: Browser, opened: Visit, items: list[dict[str, Any]]
+) -> None:
+    all_items(opened)
+    page = opened.page
+    choose(opened, "transition", "gained")
+    page.select_option("#item-task", "rivers")
+    page.select_option("#item-order", "gained")
+    page.locator("#item-list button").first.click()
+    opened.wait_for_text("#item-detail", "rivers-")
+    again = visit(browser, page.url)
+    assert again.page.input_value("#item-task") == "rivers"
+    assert again.page.input_value("#item-order") == "gained"
+    assert listed(again) == listed(opened)
+    assert again.text("#item-detail") == opened.text("#item-detail")
+    gained = sum(r["transition"] == "gained" and r["task"] == "rivers" for r in items)
+    assert listed(again) == gained
+    assert f"gained {gained}" in again.text("#transition")  # counts follow the other filters
+    all_items(opened)
+    page.select_option("#item-order", "lost")
+
+
+def test_the_most_lost_come_first_and_no_id_is_doubled(opened: Visit) -> None:
+    all_items(opened)
+    changes = opened.page.locator("#item-list .change").all_inner_texts()
+    falls = [float(text.replace("−", "-").replace("\u00a0%", "")) for text in changes]
+    assert falls == sorted(falls)
+    assert falls[0] < 0
+    names = opened.page.locator("#item-list .question .under").all_inner_texts()
+    assert all(re.fullmatch(r"\w+-\d+", name) for name in names)
 
 
 def test_how_it_was_computed(opened: Visit) -> None:
