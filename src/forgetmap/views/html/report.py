@@ -122,7 +122,7 @@ def page(*, remote: bool) -> Page:
     """The shell of the report; `remote` lets it ask its own server."""
     scripts = (*CONTROLS, *(f"report/{part}.js" for part in _PARTS))
     styles = ("controls.css", "report.css")
-    return Page("report.html", styles, scripts, "'self'" if remote else "'none'")
+    return Page("report.html", styles, scripts, connect="'self'" if remote else "'none'")
 
 
 def _listing(store: ItemStore) -> Listing:

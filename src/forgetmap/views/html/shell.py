@@ -56,7 +56,9 @@ class Page:
     style_sheets: tuple[str, ...] = ()
     """Its own style sheets, besides the shared one."""
     scripts: tuple[str, ...] = ()
-    """Its own scripts, besides the shared ones. A page without any runs no script at all."""
+    """Its own scripts, besides the shared ones."""
+    charts: bool = True
+    """Whether it draws charts; without them it holds no plotly and only switches its colours."""
     connect: str = "'none'"
     """Where its scripts may fetch from."""
     images: str | None = None
@@ -69,16 +71,16 @@ class Page:
             policy=Markup(self.policy),
             style=Markup(self._style),
             script=Markup(self._script),
-            plotly=_packed_plotly() if self.scripts else "",
-            plotly_style=_plotly_style_id() if self.scripts else "",
+            plotly=_packed_plotly() if self.charts else "",
+            plotly_style=_plotly_style_id() if self.charts else "",
             **({"version": __version__} | context),
         )
 
     @cached_property
     def policy(self) -> str:
         """Its content security policy: nothing from anywhere, and only our scripts and styles."""
-        scripts = [self._script, _plotly()] if self.scripts else []
-        styles = [self._style, ""] if self.scripts else [self._style]  # plotly adds an empty one
+        scripts = [self._script, _plotly()] if self.charts else [self._script]
+        styles = [self._style, ""] if self.charts else [self._style]  # plotly adds an empty one
         images = f"img-src {self.images}; " if self.images else ""
         return (
             f"default-src 'none'; script-src {_hashes(scripts)}; style-src {_hashes(styles)}; "
@@ -92,9 +94,8 @@ class Page:
     @cached_property
     def _script(self) -> str:
         """All scripts in order, in one scope of their own."""
-        if not self.scripts:
-            return ""
-        parts = "\n".join(read(name) for name in (*_SHARED_SCRIPTS, *self.scripts))
+        shared = _SHARED_SCRIPTS if self.charts else ("shared/basics.js", "shared/quiet.js")
+        parts = "\n".join(read(name) for name in (*shared, *self.scripts))
         return f'"use strict";\n(() => {{\n{parts}}})();\n'
 
 
@@ -126,6 +127,7 @@ def _environment() -> Environment:
         "points": points,
         "said": said,
         "signed": signed,
+        "signed_points": lambda share: signed(share).replace(" %", "\u00a0pt"),
     }
     environment.filters |= filters
     environment.globals["heat_steps"] = ", ".join(

@@ -105,6 +105,12 @@ const markerLine = (x) => ({
   line: { color: colour("soft"), dash: "dot", width: 1 },
 });
 
+// On a narrow screen only some ticks have room for their texts; the last always has one.
+function thinned(texts) {
+  const every = narrow() ? Math.ceil(texts.length / 2) : 1;
+  return texts.map((text, place) => ((texts.length - 1 - place) % every ? "" : text));
+}
+
 // An axis: name, range (low, high), log, ticks and their texts, all but the name optional.
 function axis({ name, low, high, log, ticks, texts, unit }) {
   const end = log ? Math.log10 : (value) => value;
@@ -123,11 +129,12 @@ function axis({ name, low, high, log, ticks, texts, unit }) {
   };
 }
 
-function lineChart(id, said, { x, y, lines, dots = [], markers = [], height = 300, ...more }) {
+// With `thin`, texts leave the x axis where they would meet.
+function lineChart(id, said, { x, y, thin = false, lines, dots = [], markers = [], height = 300, ...more }) {
   return draw(id, said, [...lines.map(lineTrace), ...dots.map(dotTrace)], {
     height,
     margin: { l: 56, r: 20, t: more.showlegend ? 40 : 12, b: 48 },
-    xaxis: { ...axis(x), showgrid: false, zeroline: false },
+    xaxis: { ...axis(thin ? { ...x, texts: thinned(x.texts) } : x), showgrid: false, zeroline: false },
     yaxis: { ...axis(y), rangemode: "tozero" },
     shapes: markers.map(markerLine),
     legend: legendOnTop,
