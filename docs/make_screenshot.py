@@ -29,7 +29,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
         report = Path(temporary, "report.html")
         demo(report=report)
-        take(browser, report, "report.png", height=1250)  # down to the end of the forest plot
+        take(browser, report, "report.png", height=1000)  # down to the end of the forest plot
         write_study_figures(published_study(), Path(temporary))
         take(browser, Path(temporary, "heat_map.svg"), "study.png", height=1000, part="svg")
         browser.close()

@@ -612,20 +612,20 @@ def hostile_page():
 
 def test_hostile_text_is_text_in_the_heat_map():
     page = hostile_page()
-    assert "<script" not in page
+    assert page.count("<script") == 1  # ours, which switches the colours
     assert "<img" not in page
     assert "\x1b" not in page
     assert "\u202e" not in page
     assert page.count("&lt;script&gt;") > 10
-    assert "default-src 'none'; script-src 'none'; style-src 'sha256-" in page
+    assert "default-src 'none'; script-src 'sha256-" in page
 
 
 def test_the_heat_map_shows_both_directions_and_the_items(example):
     pairs = open_scores(*example)
     result = drift(*example, draws=DRAWS)
     page = heat_map(result, pairs)
-    assert 'class="tile worse to-worse depth-5"' in page
-    assert 'class="tile lower to-lower depth-5"' in page
+    assert 'class="chip worse to-worse depth-5"' in page
+    assert 'class="chip lower to-lower depth-5"' in page
     assert "to-better depth-" in page
     found = pairs.changed({("gsm8k.rephrased", "accuracy"): 1})["gsm8k.rephrased", "accuracy"]
     assert [item.after.value - item.before.value for item in found] == [-1] * 15 + [1] * 5
@@ -676,7 +676,7 @@ def test_an_aggregate_without_a_ratio_shows_its_change_in_points():
     before, after = [1.0] * 22 + [0.0] * 10, [0.0] * 32
     result, page = shown(scores(before, said="x"), scores(after, said="y"))
     assert "-68.8 pt (" in printed(result)
-    assert "-68.8 % of the range (" in page
+    assert "-68.8 pt (" in page
 
 
 def test_losses_of_a_metric_that_should_fall_are_rises():
@@ -728,7 +728,7 @@ def test_the_heat_map_in_a_real_browser(example, tmp_path):
         assert page.evaluate("window.pwned") is None
         page.goto((tmp_path / "good.html").as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
-        page.click("a.tile >> nth=4")
+        page.click("a.chip >> nth=4")
         assert page.locator("details[open] details").count() > 0
         browser.close()
     assert said == []

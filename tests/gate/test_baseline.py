@@ -292,15 +292,35 @@ def test_the_trend_page_fetches_nothing_and_hostile_names_stay_text(store: Path)
     address = Path("trend.html").resolve().as_uri()
     with chromium() as browser:
         found = visit(browser, address)
-        assert found.count("#trend-chart .scatterlayer .point") == 2
+        assert found.count("#trend-chart .scatterlayer .point") == 4  # lost and gained, apart
         assert found.count("tr") == 3
-        found.page.hover("#trend-chart .scatterlayer .point >> nth=1", force=True)
+        found.page.hover("#trend-chart .scatterlayer .point >> nth=0", force=True)
         assert "<script>" in found.text("table")
         assert found.page.evaluate("window.pwned") is None
         assert found.count("img, main a, iframe, link, b") == 0
         assert serious_faults(found.page) == []
         found.assert_only_our_scripts()
         found.assert_quiet(address)
+
+
+def test_the_trend_says_what_the_newest_lost_and_what_the_gate_allows(store: Path) -> None:
+    write_jsonl(Path("after.jsonl"), items([1, 0, 1, 1] * 10))
+    policy = Policy(limits=[{"where": "old", "measure": "forgetting", "max": 0.125}])
+    result, judgement = compare_with_baseline(
+        "base", "after.jsonl", store=store, policy=policy, **FAST
+    )
+    (entry,) = read_history("base", store).entries
+    assert entry.limit == 0.125
+    write_trend("base", "trend.html", store=store)
+    with chromium() as browser:
+        found = visit(browser, Path("trend.html").resolve().as_uri())
+        lost = f"lost {100 * result.old.lost.value:.1f} % (limit 12.5 %); gate: "
+        assert f"{lost}{judgement.verdict}." in found.text("h1")
+        names = found.page.evaluate(
+            "document.getElementById('trend-chart').data.map(({ name }) => name)"
+        )
+        assert names == ["lost", "gained", "limit of the gate"]
+        assert entry.time[5:10] in found.page.locator("#trend-chart").text_content()
 
 
 def test_there_is_no_trend_before_a_comparison(store: Path) -> None:

@@ -56,7 +56,8 @@ class Visit:
     requests: list[str] = field(default_factory=list)
 
     def text(self, selector: str) -> str:
-        return self.page.locator(selector).inner_text()
+        """What an element says, with plain spaces."""
+        return self.page.locator(selector).inner_text().replace("\u00a0", " ")
 
     def count(self, selector: str) -> int:
         return self.page.locator(selector).count()
@@ -121,3 +122,28 @@ def serious_faults(page: Page) -> list[str]:
         if fault["impact"] in ("serious", "critical")
         for node in fault["nodes"]
     ]
+
+
+CROWDED = """() => [...document.querySelectorAll(".chart")].flatMap((chart) => {
+    const frame = chart.getBoundingClientRect();
+    const labels = [...chart.querySelectorAll("text")].flatMap((text) => {
+        const { left, right, top, bottom, width } = text.getBoundingClientRect();
+        const isShown = width > 0 && text.textContent.trim() && text.checkVisibility();
+        return isShown ? [{ said: text.textContent, left, right, top, bottom }] : [];
+    });
+    const meets = (one, two) => one.left < two.right - 1 && two.left < one.right - 1
+        && one.top < two.bottom - 2 && two.top < one.bottom - 2;
+    const isCut = ({ left, right, top, bottom }) => left < frame.left - 1
+        || right > frame.left + Math.max(frame.width, chart.scrollWidth) + 1
+        || top < frame.top - 1 || bottom > frame.bottom + 1;
+    const overlaps = labels.flatMap((one, place) => labels.slice(place + 1)
+        .filter((two) => meets(one, two)).map((two) => `${one.said} meets ${two.said}`));
+    const cut = labels.filter(isCut).map(({ said }) => `${said} is cut off`);
+    return [...overlaps, ...cut].map((fault) => `${chart.id}: ${fault}`);
+})"""
+
+
+def crowded_labels(page: Page) -> list[str]:
+    """Labels of charts that meet each other or leave their chart."""
+    found: list[str] = page.evaluate(CROWDED)
+    return found

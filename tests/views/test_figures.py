@@ -108,7 +108,7 @@ def test_without_matplotlib_one_line_says_what_to_install(example, tmp_path, mon
 
 
 def test_a_notebook_shows_a_table_with_a_forest_plot(example):
-    shown = html.unescape(example._repr_html_())
+    shown = html.unescape(example._repr_html_()).replace("\u00a0", " ")
     totals = 2  # the old items, and all of them
     assert shown.count('role="img"') == totals + len(example.categories)
     assert "(new)" in shown

@@ -79,6 +79,8 @@ class Entry(Frozen):
     accuracy_after: float
     verdict: str | None = None
     """Of the gate, where a policy was given."""
+    limit: float | None = None
+    """The most that this policy lets the old skills lose; None where it does not say."""
 
     @model_validator(mode="before")
     @classmethod
@@ -300,9 +302,20 @@ def compare_with_baseline(
             change=cell.change,
             accuracy_after=cell.accuracy_after,
             verdict=judgement.verdict if judgement else None,
+            limit=_most_lost(policy) if policy else None,
         ),
     )
     return result, judgement
+
+
+def _most_lost(policy: Policy) -> float | None:
+    """The strictest limit on what the old skills may lose, as a share of all items."""
+    limits = [
+        limit.max
+        for limit in policy.limits
+        if (limit.where, limit.measure) == ("old", "forgetting") and limit.max is not None
+    ]
+    return min(limits, default=None)
 
 
 def read_history(name: str, store: str | Path = STORE) -> History:

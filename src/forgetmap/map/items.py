@@ -42,6 +42,7 @@ so there are about as many groups, of some thousand rows each."""
 _FEWEST_ROWS, _MOST_ROWS = 2048, 32_768
 """Rows of a group; DuckDB works on 2048 at a time."""
 _SNIPPET = 160
+_ANSWERS = ("target", "answer_before", "answer_after")
 _IDENTITY = ("task", "item", "item_ref", "k", "transition", "before", "after", "cause")
 _TEXTS = tuple(name for name in COLUMNS.names if name not in _IDENTITY)
 _SEARCHED = ("item", "item_ref", *(name for name in _TEXTS if not name.startswith("status")))
@@ -210,9 +211,10 @@ class ItemStore:
         """Rows as a list shows them: what identifies the item, and the end of its question."""
         if not numbers:
             return []
+        answers = ", ".join(f"left({name}, {_SNIPPET}) AS {name}" for name in _ANSWERS)
         return self._records(
-            f"""SELECT {", ".join(_IDENTITY)}, {_tail("prompt_before")} AS snippet FROM items
-                WHERE file_row_number IN ({", ".join(map(str, numbers))})
+            f"""SELECT {", ".join(_IDENTITY)}, {answers}, {_tail("prompt_before")} AS snippet
+                FROM items WHERE file_row_number IN ({", ".join(map(str, numbers))})
                 ORDER BY file_row_number"""
         )
 
@@ -311,8 +313,13 @@ def _cut(name: str) -> str:
 
 
 def _tail(name: str) -> str:
-    """SQL for the end of a prompt: in a few-shot prompt that is where the question stands."""
-    return f"right(rtrim({name}), {_SNIPPET})"
+    """SQL for the end of a prompt: in a few-shot prompt that is where the question stands.
+
+    It does not begin in the middle of a word.
+    """
+    text = f"rtrim({name})"
+    cut = f"'… ' || regexp_replace(right({text}, {_SNIPPET}), '^\\S*\\s+', '')"
+    return f"if(length({text}) > {_SNIPPET}, {cut}, {text})"
 
 
 def _runs(groups: Iterable[ItemGroup]) -> list[range]:

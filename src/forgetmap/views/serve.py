@@ -33,7 +33,7 @@ from forgetmap.views.html.report import page as report_page
 from forgetmap.views.html.report import render
 from forgetmap.views.html.shell import Page, policy_of
 from forgetmap.views.html.study import INDEX, find_pages
-from forgetmap.views.words import headline
+from forgetmap.views.words import doubt, finding
 
 try:
     import uvicorn
@@ -66,7 +66,7 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-_INDEX = Page("index.html")
+_INDEX = Page("index.html", charts=False)
 
 
 def serve(
@@ -184,7 +184,7 @@ def make_app(comparisons: Sequence[SavedComparison], *, host: str, token: str) -
     def index(_request: Request) -> Response:
         if len(comparisons) == 1:
             return RedirectResponse("1/", 303)
-        return _html(_INDEX, _INDEX.render(comparisons=comparisons, sentence=headline))
+        return _html(_INDEX, _INDEX.render(comparisons=comparisons, finding=finding, doubt=doubt))
 
     def page(request: Request) -> Response:
         saved = chosen(request)

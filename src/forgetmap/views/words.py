@@ -162,9 +162,73 @@ def headline(result: ForgettingMap) -> str:
     said += f"; gained {share_lost(cell.gained)}."
     if result.new is None or not is_split(result):
         return f"Lost {said}"
+    return f"Old skills: lost {said} {_new_skill(result, result.new)}"
+
+
+def finding(result: ForgettingMap) -> str:
+    """What was lost and where most of it, as short as a title; `doubt` has the rest.
+
+    Example:
+        >>> import forgetmap
+        >>> finding(forgetmap.demo())
+        'Old skills: lost 10.4 %, most in time zones (19.5 %). New skill: 33 → 100 %.'
+    """
+    said = f"lost {_most_lost(result.old.lost)}"
+    if worst := worst_group(result):
+        name, cell = worst
+        said += f", most in {name} ({_most_lost(cell.lost)})"
+    if result.new is None or not is_split(result):
+        return f"{said[0].upper()}{said[1:]}."
+    return f"Old skills: {said}. {_new_skill(result, result.new).replace('->', '→')}"
+
+
+def _most_lost(found: Range) -> str:
+    """One number, in the words that its basis allows."""
+    if found.exact or not is_range(found):
+        return percent(found.value)
+    return f"{'at least' if found.basis == 'repeats' else 'up to'} {percent(found.value)}"
+
+
+def doubt(result: ForgettingMap) -> str:
+    """How sure the finding is: its interval, what guessing may explain, where it comes from."""
+    lost = result.old.lost
+    parts = [f"95 % interval {points(lost.low)} to {percent(lost.high)} of {result.old.n:,} items"]
+    if not lost.exact and is_range(lost):
+        parts.append(share_lost(lost))
+    if guessed := guessing(lost):
+        parts.append(guessed)
+    return f"{'; '.join(parts)}. {basis(result)}"
+
+
+def worst_group(result: ForgettingMap) -> tuple[str, Cell] | None:
+    """The old task that surely lost the most, else such a category; None where none stands out."""
+    marks = category_marks(result)
+    tasks = {name: result.tasks[name] for name in old_tasks(result)}
+    categories = {name: cell for name, cell in result.categories.items() if not marks[name]}
+    for cells in (tasks, categories):
+        for name, cell in by_loss(cells):
+            stands_out = points(cell.lost.value) != points(result.old.lost.value)
+            if len(cells) > 1 and cell.verdict.forgetting == "lost" and stands_out:
+                return spoken_name(name, cells), cell
+    return None
+
+
+def spoken_name(name: str, names: Iterable[str]) -> str:
+    """A name without the first word that all of them share, as words.
+
+    Example:
+        >>> spoken_name("atlas_time_zones", ["atlas_time_zones", "atlas_capitals"])
+        'time zones'
+    """
+    shared = {each.partition("_")[0] for each in names}
+    own = name.partition("_")[2] if len(shared) == 1 else ""
+    return clean((own or name).replace("_", " "), 40)
+
+
+def _new_skill(result: ForgettingMap, new: Cell) -> str:
     skill = "skill" if len(result.settings.new) == 1 else "skills"
-    before, after = points(result.new.accuracy_before, 0), percent(result.new.accuracy_after, 0)
-    return f"Old skills: lost {said} New {skill}: {before} -> {after}."
+    before, after = points(new.accuracy_before, 0), percent(new.accuracy_after, 0)
+    return f"New {skill}: {before} -> {after}."
 
 
 def verdict(result: ForgettingMap) -> str:

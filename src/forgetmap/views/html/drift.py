@@ -1,16 +1,18 @@
 """The drift as one HTML page: a heat map coloured in both directions, and the items behind it.
 
-The page runs no script. Everything from a log is text.
+Everything from a log is text.
 """
 
 from __future__ import annotations
 
-from forgetmap.base.words import some
-from forgetmap.capabilities.drift_result import CapabilityDrift, Drift, MetricDrift
+from collections import Counter
+
+from forgetmap.base.words import clean, some
+from forgetmap.capabilities.drift_result import CapabilityDrift, Drift, MetricDrift, signed
 from forgetmap.pairing.scores import ScorePairs
 from forgetmap.views.html.shell import Page, depth
 
-_PAGE = Page("drift.html", ("drift.css",))
+_PAGE = Page("drift.html", ("drift.css",), charts=False)
 _SURE = 2
 """Depth of colour that an undecided change cannot exceed."""
 
@@ -29,6 +31,9 @@ def heat_map(result: Drift, scores: ScorePairs) -> str:
     notes += [f"confound: {confound.setting} differs" for confound in result.confounds]
     return _PAGE.render(
         result=result,
+        finding=finding(result),
+        counts=Counter(cell.verdict for cell in result.capabilities),
+        share_of_range=_share_of_range,
         version=result.forgetmap_version,
         groups=dict.fromkeys(metric.group for metric in result.metrics),
         totals={group.name: group for group in result.groups},
@@ -44,6 +49,32 @@ def heat_map(result: Drift, scores: ScorePairs) -> str:
         colour_of_capability=_colour_of_capability,
         colour_of_metric=_colour_of_metric,
     )
+
+
+def finding(result: Drift) -> str:
+    """What got worse and where most, as short as a title."""
+    cells = [cell for cell in result.capabilities if cell.judged]
+    counts = Counter(cell.verdict for cell in cells)
+    worse = [cell for cell in cells if cell.verdict == "worse"]
+    others = f"better in {counts['better'] or 'none'}"
+    if not worse:
+        return f"No capability of {len(cells)} is surely worse; {others}."
+    worst = min(worse, key=lambda cell: cell.judged.value if cell.judged else 0.0)
+    most = f", most in {clean(worst.name, 60)} ({_told(worst)})" if len(worse) > 1 else ""
+    only = f": {clean(worst.name, 60)} ({_told(worst)})" if len(worse) == 1 else ""
+    return f"Worse in {len(worse)} of {len(cells)} capabilities{most}{only}; {others}."
+
+
+def _told(cell: CapabilityDrift) -> str:
+    """A change in percent of before, or in points of the range where that is withheld."""
+    value = cell.judged.value if cell.judged else 0.0
+    return signed(value) if cell.relative else signed(value).replace(" %", "\u00a0pt")
+
+
+def _share_of_range(cell: MetricDrift) -> float | None:
+    """The change of a metric in shares of its range; None where it has no ends."""
+    low, high = cell.range
+    return None if low is None or high is None else cell.change.value / (high - low)
 
 
 def _colour_of_capability(cell: CapabilityDrift) -> str:

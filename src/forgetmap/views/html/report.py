@@ -29,7 +29,10 @@ TEXT_BYTES = 14_000_000
 """Room for the texts of changed items in a file, packed and in base64."""
 _PART = 256
 """Items whose texts are packed together: opening one item unpacks no more than these."""
-_PARTS = ("basics", "difference", "charts", "summary", "tasks", "sources", "items", "main")
+_PARTS = (
+    *("basics", "difference", "charts", "forest", "summary", "tasks"),
+    *("sources", "items", "main"),
+)
 
 
 class Listing(NamedTuple):
@@ -83,8 +86,8 @@ def render(
     """
     listing = Listing({}, "", []) if remote else _listing(store)
     facts = {
-        "sentence": words.headline(result),
-        "basis": words.basis(result),
+        "finding": words.finding(result),
+        "doubt": words.doubt(result),
         "populations": words.populations(result.old),
         "estimators": [explained._asdict() for explained in ESTIMATORS],
         "verdicts": {"forgetting": FORGETTING_WORDS, "net": NET_WORDS},
@@ -106,8 +109,7 @@ def render(
     return page(remote=remote).render(
         before=result.before.name,
         after=result.after.name,
-        sentence=facts["sentence"],
-        verdict=words.verdict(result),
+        sentence=f"{words.headline(result)} {words.verdict(result)} {words.basis(result)}",
         version=result.forgetmap_version,
         map=embedded(result.model_dump_json().encode()),
         facts=facts,
@@ -120,7 +122,7 @@ def page(*, remote: bool) -> Page:
     """The shell of the report; `remote` lets it ask its own server."""
     scripts = (*CONTROLS, *(f"report/{part}.js" for part in _PARTS))
     styles = ("controls.css", "report.css")
-    return Page("report.html", styles, scripts, "'self'" if remote else "'none'")
+    return Page("report.html", styles, scripts, connect="'self'" if remote else "'none'")
 
 
 def _listing(store: ItemStore) -> Listing:

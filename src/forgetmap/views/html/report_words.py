@@ -14,6 +14,8 @@ class Explained(NamedTuple):
     says: str
     assumes: str
     does_not_prove: str
+    needs: str
+    """Why it may be greyed out."""
 
 
 ESTIMATORS = [
@@ -24,6 +26,7 @@ ESTIMATORS = [
         "How much less often items are right than before. What other items gained does not count.",
         "Repeats are independent runs; the options' probabilities say how sure the model is.",
         "That knowledge is gone: a change of format or length loses items too.",
+        "It needs scores of both runs.",
     ),
     Explained(
         "raw",
@@ -32,6 +35,7 @@ ESTIMATORS = [
         "Share of items that were right before and are wrong after, as counted.",
         "Nothing.",
         "That anything was lost: two runs of one model flip too, by sampling and by lucky guesses.",
+        "It needs scores of both runs.",
     ),
     Explained(
         "paper",
@@ -40,6 +44,7 @@ ESTIMATORS = [
         "The published correction for lucky guesses (Harmon et al. 2025).",
         "Not knowing before and not knowing after are independent between items.",
         "A change: for an unchanged model that guesses afresh it is above zero.",
+        "It needs the number of options; these answers are open.",
     ),
 ]
 """p, q: an item's chance of a right answer before, after; a, b: their means; k: options."""

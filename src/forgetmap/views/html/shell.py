@@ -42,6 +42,7 @@ _STRICT = re.compile(
     r"connect-src 'none'; base-uri 'none'; form-action 'none'"
 )
 """The policy of a page that needs no server."""
+_HELD_TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=\d) (?:to|→) (?=\d)")
 _SHARED_SCRIPTS = ("shared/basics.js", "shared/charts.js")
 CONTROLS = ("shared/ranges.js", "shared/controls.js")
 """Scripts of pages on which people choose, sort and filter; `controls.css` goes with them."""
@@ -55,7 +56,9 @@ class Page:
     style_sheets: tuple[str, ...] = ()
     """Its own style sheets, besides the shared one."""
     scripts: tuple[str, ...] = ()
-    """Its own scripts, besides the shared ones. A page without any runs no script at all."""
+    """Its own scripts, besides the shared ones."""
+    charts: bool = True
+    """Whether it draws charts; without them it holds no plotly and only switches its colours."""
     connect: str = "'none'"
     """Where its scripts may fetch from."""
     images: str | None = None
@@ -68,16 +71,16 @@ class Page:
             policy=Markup(self.policy),
             style=Markup(self._style),
             script=Markup(self._script),
-            plotly=_packed_plotly() if self.scripts else "",
-            plotly_style=_plotly_style_id() if self.scripts else "",
+            plotly=_packed_plotly() if self.charts else "",
+            plotly_style=_plotly_style_id() if self.charts else "",
             **({"version": __version__} | context),
         )
 
     @cached_property
     def policy(self) -> str:
         """Its content security policy: nothing from anywhere, and only our scripts and styles."""
-        scripts = [self._script, _plotly()] if self.scripts else []
-        styles = [self._style, ""] if self.scripts else [self._style]  # plotly adds an empty one
+        scripts = [self._script, _plotly()] if self.charts else [self._script]
+        styles = [self._style, ""] if self.charts else [self._style]  # plotly adds an empty one
         images = f"img-src {self.images}; " if self.images else ""
         return (
             f"default-src 'none'; script-src {_hashes(scripts)}; style-src {_hashes(styles)}; "
@@ -91,9 +94,8 @@ class Page:
     @cached_property
     def _script(self) -> str:
         """All scripts in order, in one scope of their own."""
-        if not self.scripts:
-            return ""
-        parts = "\n".join(read(name) for name in (*_SHARED_SCRIPTS, *self.scripts))
+        shared = _SHARED_SCRIPTS if self.charts else ("shared/basics.js", "shared/quiet.js")
+        parts = "\n".join(read(name) for name in (*shared, *self.scripts))
         return f'"use strict";\n(() => {{\n{parts}}})();\n'
 
 
@@ -125,6 +127,7 @@ def _environment() -> Environment:
         "points": points,
         "said": said,
         "signed": signed,
+        "signed_points": lambda share: signed(share).replace(" %", "\u00a0pt"),
     }
     environment.filters |= filters
     environment.globals["heat_steps"] = ", ".join(
@@ -141,7 +144,17 @@ def depth(share: float) -> int:
 def _cleaned(value: Any) -> Any:
     """What a template prints: text without what could fool a browser or a reader."""
     is_text = isinstance(value, str) and not isinstance(value, Markup)
-    return clean(value, _LONGEST) if is_text else value
+    return unbroken(clean(value, _LONGEST)) if is_text else value
+
+
+def unbroken(text: str) -> str:
+    """Text in which no line breaks between a number and its %, or inside of "2.0 to 4.0".
+
+    Example:
+        >>> unbroken("lost 2.0 to 4.0 % of it").split(" ")
+        ['lost', '2.0\\xa0to\\xa04.0\\xa0%', 'of', 'it']
+    """
+    return _HELD_TOGETHER.sub(lambda gap: gap[0].replace(" ", "\u00a0"), text)
 
 
 def _lines(text: str | None, most: int = _LINES) -> Markup:

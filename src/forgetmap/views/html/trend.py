@@ -7,13 +7,16 @@ from typing import Any
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import write_text
-from forgetmap.base.words import clean
+from forgetmap.base.words import clean, cut_in_the_middle, percent
 from forgetmap.gate.baseline import STORE, Entry, read_history, read_label
 from forgetmap.views.html.shell import Page, series
 
 _PAGE = Page("trend.html", scripts=("shared/start.js",))
-_MOST_TICKS = 20
-"""Comparisons that are all numbered on the axis."""
+_MOST_TICKS = 7
+"""Comparisons that are named on the axis."""
+
+_BESIDE = 0.008
+"""How far gains stand beside losses, in widths of the chart, so that no interval hides another."""
 
 
 def write_trend(name: str, path: str | Path, *, store: str | Path = STORE) -> int:
@@ -24,24 +27,65 @@ def write_trend(name: str, path: str | Path, *, store: str | Path = STORE) -> in
         raise InputError(
             f"baseline {name}: nothing was compared with it yet; use forgetmap baseline compare"
         )
+    entries = history.entries
     text = _PAGE.render(
         name=name,
         damaged=history.damaged,
-        entries=history.entries,
-        description=_chart(history.entries),
+        entries=entries,
+        newest=entries[-1],
+        finding=finding(entries),
+        worst=max(entries, key=lambda entry: entry.lost.value),
+        shade={"PASS": "good", "BLOCK": "bad"},
+        description=_chart(entries),
     )
     write_text(path, text)
     return len(history.entries)
 
 
+def finding(entries: list[Entry]) -> str:
+    """What the newest checkpoint lost, and what the gate said of it, as short as a title."""
+    newest = entries[-1]
+    said = f"{clean(newest.after, 60)} lost {percent(newest.lost.value)}"
+    if newest.limit is not None:
+        said += f" (limit {percent(newest.limit)})"
+    return f"{said}; gate: {newest.verdict}." if newest.verdict else f"{said}."
+
+
 def _chart(entries: list[Entry]) -> dict[str, Any]:
-    """What was lost over the comparisons, in equal steps."""
+    """What was lost and gained over the comparisons, in equal steps, with the gate's limit."""
     places = list(range(1, len(entries) + 1))
     notes = [f"{clean(entry.after, 60)}, {entry.time}" for entry in entries]
-    lost = [entry.lost.estimate for entry in entries]
+    beside = [place + _BESIDE * len(places) for place in places]
+    every = -(-len(places) // _MOST_TICKS)
+    ticks = places[::-every][::-1]  # the newest always has its name
+    limited = [(place, entry.limit) for place, entry in zip(places, entries, strict=True)]
+    bounds = [(place, limit) for place, limit in limited if limit is not None]
+    lines = [
+        series("lost", "lost", places, [entry.lost.estimate for entry in entries], notes),
+        series("gained", "won", beside, [entry.gained.estimate for entry in entries], notes),
+    ]
+    if bounds:
+        xs = [x for place, _ in bounds for x in (place - 0.4, place + 0.4)]
+        ys = [100 * limit for _, limit in bounds for _ in range(2)]
+        bound = {"name": "limit of the gate", "colour": "soft", "dash": "dot", "xs": xs, "ys": ys}
+        lines.append(bound)
     return {
         "kind": "lines",
-        "x": {"name": "comparison", "ticks": places if len(places) <= _MOST_TICKS else None},
-        "y": {"unit": " %"},
-        "lines": [series("lost", "lost", places, lost, notes)],
+        "height": 360,
+        "showlegend": True,
+        "thin": True,
+        "margin": {"l": 56, "r": 64, "t": 40, "b": 48},  # room for half a name at the right
+        "x": {
+            "low": 0.5,
+            "high": len(places) + 0.5,
+            "ticks": ticks,
+            "texts": [_tick(entries[place - 1]) for place in ticks],
+        },
+        "y": {"unit": "\u00a0%"},
+        "lines": lines,
     }
+
+
+def _tick(entry: Entry) -> str:
+    """Name and day of a comparison, short enough to stand beside others."""
+    return f"{cut_in_the_middle(clean(entry.after), 12)} {entry.time[5:10]}"

@@ -1,8 +1,8 @@
 // The charts of the report.
 
 const DIRECTIONS = [
-  { key: "lost", colour: "lost", symbol: "circle", shift: 0.17 },
-  { key: "gained", colour: "won", symbol: "diamond", shift: -0.17 },
+  { key: "lost", colour: "lost", shift: 0.17 },
+  { key: "gained", colour: "won", shift: -0.17 },
 ];
 const PALE = 0.35; // what may be lost or gained, beyond what is sure
 
@@ -104,11 +104,32 @@ function barNotes(rows, measure) {
   return [head, ...verdicts, ...missing];
 }
 
+// Where one gain would crush the rest, the axis ends before it; null where it need not.
+function axisLimit(rows, measure) {
+  const groups = rows.slice(totals.length);
+  const limit = 115 * scaleOf(groups, measure);
+  const most = Math.max(...rows.map(([, cell]) => measured(cell, "gained", measure)?.high ?? 0));
+  return 100 * most > 1.5 * limit ? limit : null;
+}
+
+// The number of every bar that is longer than the axis, at its end.
+function cutNotes(rows, measure, limit) {
+  const { shift } = DIRECTIONS[1];
+  return rows.flatMap(([, cell], index) => {
+    const found = measured(cell, "gained", measure);
+    if (!found || 100 * found.high_end <= limit) return [];
+    const font = { color: colour("won"), size: 12 };
+    const place = { x: 1, xanchor: "right", y: rows.length - 1 - index + shift };
+    return [note(`+${percent(valueOf(found))} ▸`, { ...place, font, bgcolor: colour("paper") })];
+  });
+}
+
 function drawForest(measure, sort) {
   const rows = ordered(measure, sort).slice(0, totals.length + MOST_GROUPS);
   const names = rows.map((row) => shownName(row, narrow() ? 14 : 34));
   const margin = 100 * map.settings.margin;
   const below = rows.length - totals.length - 0.5;
+  const limit = axisLimit(rows, measure);
   return draw(
     "groups-chart",
     `Bars: share of items lost and gained side by side, in total and in each ${groupWord}. ` +
@@ -118,7 +139,7 @@ function drawForest(measure, sort) {
       height: 100 + 38 * rows.length,
       barmode: "overlay",
       margin: { l: nameRoom(names), r: narrow() ? 12 : 165, t: narrow() ? 56 : 34, b: 40 },
-      xaxis: percentAxis({ zeroline: true, rangemode: "tozero" }),
+      xaxis: percentAxis({ zeroline: true, range: limit ? [0, limit] : undefined, rangemode: "tozero" }),
       yaxis: {
         tickvals: rows.map((_, index) => rows.length - 1 - index),
         ticktext: names,
@@ -134,106 +155,9 @@ function drawForest(measure, sort) {
         ),
         line({ xref: "paper", x0: 0, x1: 1, y0: below, y1: below }, { color: colour("line") }),
       ],
-      annotations: barNotes(rows, measure),
+      annotations: [...barNotes(rows, measure), ...(limit ? cutNotes(rows, measure, limit) : [])],
       legend: legendOnTop,
       showlegend: true,
-    },
-  );
-}
-
-function radarAxes(direction, rows, measure, domain) {
-  const found = rows.map(([, cell]) => measured(cell, direction.key, measure));
-  const places = rows.map((_, place) => String(place));
-  return {
-    domain,
-    bgcolor: "rgba(0,0,0,0)",
-    radialaxis: {
-      range: [0, Math.max(1, ...found.map((one) => 110 * (one?.high_end ?? 0)))],
-      ticksuffix: " %",
-      gridcolor: colour("line"),
-      angle: 90,
-      tickangle: 90,
-      nticks: 4,
-      tickfont: { size: 11, color: colour("soft") },
-    },
-    angularaxis: {
-      gridcolor: colour("line"),
-      type: "category",
-      direction: "clockwise",
-      categoryarray: places,
-      tickvals: places,
-      ticktext: rows.map((row, place) => shownName(row, 18) + (found[place] ? "" : " (none)")),
-    },
-  };
-}
-
-// The area is full up to the low ends and pale up to the high ends.
-function radarTraces(direction, rows, measure, subplot) {
-  const found = rows.map(([, cell]) => measured(cell, direction.key, measure));
-  const around = [...found.keys(), 0]; // back to the first, so that the line closes
-  const area = (name, end, alpha, more) => ({
-    type: "scatterpolar",
-    subplot,
-    name,
-    r: around.map((place) => (found[place] ? 100 * found[place][end] : null)),
-    theta: around.map(String),
-    connectgaps: false,
-    fill: found.every(Boolean) ? "toself" : "none",
-    fillcolor: colour(direction.colour, alpha),
-    line: { color: colour(direction.colour), width: 2 },
-    hoverinfo: "text",
-    hovertext: around.map((place) =>
-      found[place] ? hoverText(rows[place], direction, found[place]) : "",
-    ),
-    ...more,
-  });
-  const most = area(`maybe ${direction.key}`, "high_end", 0.1, {
-    mode: "lines",
-    line: { color: colour(direction.colour, PALE), width: 1.5 },
-  });
-  const sure = area(direction.key, "low_end", 0.25, {
-    mode: "lines+markers",
-    marker: { size: 6, symbol: direction.symbol },
-  });
-  return found.some((one) => one && isRange(one)) ? [most, sure] : [sure];
-}
-
-function drawRadar(measure, sort) {
-  const rows = ordered(measure, sort).slice(totals.length).slice(0, MOST_GROUPS);
-  const [lost, gained] = DIRECTIONS;
-  const [first, second] = narrow()
-    ? [
-        { x: [0, 1], y: [0.56, 0.98] },
-        { x: [0, 1], y: [0, 0.42] },
-      ]
-    : [
-        { x: [0.05, 0.43], y: [0, 0.94] },
-        { x: [0.57, 0.95], y: [0, 0.94] },
-      ];
-  return draw(
-    "groups-chart",
-    `Radar pair: share of items lost, and share gained, in each ${groupWord}. ` +
-      "The table below has the numbers.",
-    [
-      ...radarTraces(lost, rows, measure, "polar"),
-      ...radarTraces(gained, rows, measure, "polar2"),
-    ],
-    {
-      height: narrow() ? 760 : 460,
-      margin: { l: 30, r: 30, t: 40, b: 40 },
-      polar: radarAxes(lost, rows, measure, first),
-      polar2: radarAxes(gained, rows, measure, second),
-      legend: { ...legendOnTop, y: 1.02 },
-      showlegend: true,
-      annotations: [
-        note("each radar has its own scale", {
-          yref: "paper",
-          x: 1,
-          y: narrow() ? -0.04 : 1.02,
-          xanchor: "right",
-          yanchor: narrow() ? "top" : "bottom",
-        }),
-      ],
     },
   );
 }
@@ -278,7 +202,7 @@ function drawBars() {
         range: [0, 100],
         showgrid: false,
         tickvals: [0, 25, 50, 75, 100],
-        ticktext: ["0 %", "25 %", "50 %", "75 %", "100 %"],
+        ticktext: ["0", "25", "50", "75", "100\u00a0%"],
       }),
       yaxis: {
         tickvals: rows.map((_, index) => index),

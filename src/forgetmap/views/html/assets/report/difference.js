@@ -59,8 +59,9 @@ function commonWords(one, two) {
   return places;
 }
 
-// Two texts as <pre>, what only one of them has marked in it.
-function compared(before, after) {
+// Two texts as <pre>, what only one of them has marked in it. `kinds` says of each side whether it
+// is right or wrong: the marks have the colours of what was gained and lost, and a sign.
+function compared(before, after, kinds = ["other", "other"]) {
   if (before === null || after === null || before === after) {
     return [before, after].map((text) =>
       make(
@@ -75,7 +76,7 @@ function compared(before, after) {
       "pre",
       { tabindex: "0" },
       ...parts.map(([text, changed]) =>
-        changed ? make(side ? "ins" : "del", {}, visible(text)) : visible(text),
+        changed ? make("mark", { class: kinds[side] }, visible(text)) : visible(text),
       ),
     ),
   );

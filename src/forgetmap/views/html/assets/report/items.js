@@ -5,28 +5,22 @@
 let source = null;
 const shown = {
   filter: { transition: "forgotten", task: "", cause: "", text: "" },
+  order: "lost",
+  open: "", // the address of the opened item
   start: 0,
   asked: 0,
   trail: [],
 };
+const usual = { ...shown.filter };
 const address = ({ task, item }) => `#item/${encodeURIComponent(task)}/${encodeURIComponent(item)}`;
 
 function setUpItems() {
-  const counts = new Map();
-  for (const [, transition, , count] of facts.groups)
-    counts.set(transition, (counts.get(transition) ?? 0) + count);
-  if (!counts.get("forgotten")) shown.filter.transition = "";
+  const counts = countsOf(usual);
+  if (!counts.forgotten) usual.transition = "";
   choices(
     byId("transition"),
-    [
-      ["", "all", false],
-      ...Object.entries(TRANSITIONS).map(([value, label]) => [
-        value,
-        `${label} ${whole(counts.get(value) ?? 0)}`,
-        !counts.get(value),
-      ]),
-    ],
-    shown.filter.transition,
+    [["", "all"], ...Object.entries(TRANSITIONS)],
+    usual.transition,
     (value) => showItems({ transition: value }),
   );
   fillSelect(
@@ -51,9 +45,16 @@ function setUpItems() {
     clearTimeout(typing);
     typing = setTimeout(() => showItems({ text: event.target.value.trim() }), 40);
   });
-  byId("export").addEventListener("click", () => source?.exportTable(shown.filter));
-  byId("item-list").addEventListener("keydown", moveInList);
+  byId("export").addEventListener("click", () => source?.exportTable(shown.filter, shown.order));
+  byId("item-order").addEventListener("change", (event) => {
+    shown.order = event.target.value;
+    keepAddress();
+    showItems({});
+  });
+  byId("item-order").parentElement.hidden = facts.remote; // a server has the order of its file
+  document.addEventListener("keydown", pressed);
   window.addEventListener("hashchange", openAddress);
+  readFilters();
   showNotice();
 }
 
@@ -76,9 +77,34 @@ function showNotice() {
   byId("items-notice").hidden = lines.length === 0;
 }
 
+// --- the address: the open item, the filters that are not the usual ones, the order ----------------
+
+const ADDRESS = /^#item(?:s|\/([^/?]*)\/([^/?]*))(?:\?(.*))?$/;
+
+function withFilters(start) {
+  const changed = Object.entries(shown.filter).filter(([name, value]) => value !== usual[name]);
+  if (shown.order !== "lost") changed.push(["order", shown.order]);
+  const query = new URLSearchParams(changed).toString();
+  return query ? `${start}?${query}` : start;
+}
+
+function readFilters() {
+  const query = new URLSearchParams(location.hash.match(ADDRESS)?.[3] ?? "");
+  for (const [name, value] of Object.entries(usual)) shown.filter[name] = query.get(name) ?? value;
+  const orders = [...byId("item-order").options].map(({ value }) => value);
+  shown.order = orders.includes(query.get("order")) ? query.get("order") : "lost";
+}
+
+// Put what is shown into the address; other places in the page are left alone until a filter is set.
+function keepAddress() {
+  const wanted = withFilters(shown.open || "#items");
+  if (wanted !== "#items" || ADDRESS.test(location.hash)) history.replaceState(null, "", wanted);
+}
+
 // Change the filter, put the controls in line with it, and go to the first page.
 function showItems(change, jump = false) {
   Object.assign(shown.filter, change);
+  if (Object.keys(change).length) keepAddress();
   const { transition, task, cause, text } = shown.filter;
   byId("transition")
     .querySelectorAll("input")
@@ -87,6 +113,7 @@ function showItems(change, jump = false) {
     });
   byId("item-task").value = task;
   byId("item-cause").value = cause;
+  byId("item-order").value = shown.order;
   if (byId("item-text").value.trim() !== text) byId("item-text").value = text;
   shown.trail = [];
   if (jump) byId("items").scrollIntoView();
@@ -102,7 +129,7 @@ async function showPage(start) {
   try {
     do {
       // a search over very many items answers in steps
-      answer = await source.page(shown.filter, answer ? answer.next : start);
+      answer = await source.page(shown.filter, answer ? answer.next : start, shown.order);
       if (asked !== shown.asked) return; // the filter has changed meanwhile
       rows.push(...answer.rows);
       byId("item-count").textContent = countText(answer, rows.length);
@@ -113,7 +140,16 @@ async function showPage(start) {
   }
   byId("item-list").replaceChildren(...rows.map(listEntry));
   byId("item-list").scrollTop = 0;
+  showCounts(answer.counts);
   showPages(answer);
+}
+
+// Beside every outcome, how many items the other filters leave.
+function showCounts(counts) {
+  for (const [name, word] of Object.entries(TRANSITIONS)) {
+    const input = byId("transition").querySelector(`input[value="${name}"]`);
+    input.nextSibling.textContent = counts ? `${word} ${whole(counts[name] ?? 0)}` : word;
+  }
 }
 
 function countText({ total, searched }, found) {
@@ -123,25 +159,49 @@ function countText({ total, searched }, found) {
     : `${whole(found)} found on the last page`;
 }
 
+// An id that begins with its task says the task already.
+function nameOf({ task, item, item_ref: reference }, most = 60) {
+  const id = brief(reference ?? item, most);
+  return id.startsWith(task) ? id : `${brief(task, most)} · ${id}`;
+}
+
+const rightness = (share) => (share === 1 ? "right" : share === 0 ? "wrong" : percent(share, 0));
+
+// One line of the list: question, target, both outcomes with their answers, the change, the cause.
 function listEntry(row) {
+  const outcome = (which, share, answer) =>
+    make(
+      "span",
+      { class: `side ${share > 0.5 ? "is-right" : "is-wrong"}` },
+      make("span", { class: "what" }, `${which} `),
+      `${share > 0.5 ? "✓" : "✗"} ${rightness(share)}`,
+      answer ? make("span", { class: "under" }, brief(answer, 60)) : null,
+    );
+  const change = row.after - row.before;
+  const kind = change < 0 ? " lost" : change > 0 ? " won" : "";
+  const sign = change < 0 ? "−" : change > 0 ? "+" : "";
   const entry = make(
     "button",
     {
       type: "button",
       "data-address": address(row),
       onclick: () => {
-        location.hash = address(row);
+        location.hash = withFilters(address(row));
       },
     },
     make(
       "span",
-      { class: "line" },
-      make("span", {}, `${brief(row.task, 40)} · ${brief(row.item_ref ?? row.item, 24)}`),
-      transitionBadge(row),
+      { class: "question" },
+      row.snippet ? brief(row.snippet, SNIPPET + 2) : null,
+      make("span", { class: "under" }, nameOf(row)),
     ),
-    row.snippet ? make("span", { class: "snippet" }, brief(row.snippet, SNIPPET)) : null,
+    make("span", { class: "target" }, row.target ? brief(row.target, 60) : ""),
+    outcome("before", row.before, row.answer_before),
+    outcome("after", row.after, row.answer_after),
+    make("span", { class: `change${kind}` }, `${sign}${percent(Math.abs(change), 0)}`),
+    make("span", { class: "cause" }, row.cause ? brief(row.cause, 24) : ""),
   );
-  if (location.hash === address(row)) entry.setAttribute("aria-current", "true");
+  if (shown.open === address(row)) entry.setAttribute("aria-current", "true");
   return make("li", {}, entry);
 }
 
@@ -192,32 +252,87 @@ function showPages({ total, next }) {
   byId("item-pages").replaceChildren(...parts);
 }
 
-function moveInList(event) {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (!step) return;
+// --- keys: j and k walk the list, Enter opens, / searches, Escape goes back --------------------------
+
+const STEPS = { j: 1, k: -1, ArrowDown: 1, ArrowUp: -1 };
+
+function pressed(event) {
+  const isTyping = event.target.matches("input, select, textarea");
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape") return goBack(event.target);
+  if (isTyping) return;
+  if (event.key === "/") {
+    byId("item-text").focus();
+    event.preventDefault();
+  } else if (STEPS[event.key]) {
+    if (event.key.startsWith("Arrow") && !byId("item-list").contains(event.target)) return;
+    moveInList(STEPS[event.key]);
+    event.preventDefault();
+  }
+}
+
+function moveInList(step) {
   const entries = [...byId("item-list").querySelectorAll("button")];
-  entries[entries.indexOf(document.activeElement) + step]?.focus();
-  event.preventDefault();
+  const isHere = (entry) => entry === document.activeElement;
+  const isOpen = (entry) => entry.dataset.address === shown.open;
+  const here = Math.max(entries.findIndex(isHere), -1);
+  const from = here >= 0 ? here : entries.findIndex(isOpen);
+  entries[from < 0 ? 0 : from + step]?.focus();
+}
+
+// Out of the search, else out of the opened item.
+function goBack(target) {
+  if (target === byId("item-text")) {
+    target.blur();
+    if (shown.filter.text) showItems({ text: "" });
+  } else if (shown.open) {
+    const entry = byId("item-list").querySelector("[aria-current]");
+    shown.open = "";
+    keepAddress();
+    markOpen();
+    noItem();
+    entry?.focus();
+  }
 }
 
 // --- one item ----------------------------------------------------------------------------------
 
-// Open the item that the address names; true if it names one.
+function noItem() {
+  byId("item-detail").replaceChildren(
+    make(
+      "p",
+      { class: "faint" },
+      "Choose an item to see both answers side by side. Keys: j and k walk, Enter opens, / searches, Escape goes back.",
+    ),
+  );
+}
+
+function markOpen() {
+  byId("item-list")
+    .querySelectorAll("button")
+    .forEach((entry) => {
+      if (entry.dataset.address === shown.open) entry.setAttribute("aria-current", "true");
+      else entry.removeAttribute("aria-current");
+    });
+}
+
+// Show the filters and open the item that the address names; true if it names one.
 async function openAddress() {
-  const [, task, item] = location.hash.match(/^#item\/([^/]*)\/([^/]*)$/) ?? [];
-  if (item === undefined || !source) return false;
+  const [, task, item, query] = location.hash.match(ADDRESS) ?? [];
+  if (!source) return false;
+  shown.open = item === undefined ? "" : location.hash.split("?")[0];
+  if (query !== undefined && location.hash !== withFilters(shown.open || "#items")) {
+    readFilters();
+    await showItems({});
+  }
+  if (item === undefined) return false;
   let found = null;
   try {
     found = await source.find(decodeURIComponent(task), decodeURIComponent(item));
   } catch (error) {
     say(`The item cannot be had: ${error.message}.`);
   }
-  byId("item-list")
-    .querySelectorAll("button")
-    .forEach((entry) => {
-      if (entry.dataset.address === location.hash) entry.setAttribute("aria-current", "true");
-      else entry.removeAttribute("aria-current");
-    });
+  markOpen();
   byId("item-detail").replaceChildren(
     ...(found
       ? detail(found)
@@ -238,8 +353,9 @@ function detail(row) {
   const right = (share) =>
     share === 1 ? "right" : share === 0 ? "wrong" : `right in ${percent(share)} of runs`;
   const side = (which, part) => make("div", {}, make("h4", {}, which), part);
-  const pair = (title, before, after) => {
-    const [left, second] = compared(before, after);
+  const kinds = { forgotten: ["right", "wrong"], gained: ["wrong", "right"] }[row.transition];
+  const pair = (title, before, after, sides = kinds) => {
+    const [left, second] = compared(before, after, sides);
     return [
       make("h3", {}, title),
       make("div", { class: "sides" }, side("before", left), side("after", second)),
@@ -252,7 +368,7 @@ function detail(row) {
       make(
         "span",
         { class: "where" },
-        `${brief(row.task, 80)} · ${brief(row.item_ref ?? row.item, 60)}`,
+        nameOf(row, 80),
       ),
       transitionBadge(row),
       make(
@@ -285,7 +401,7 @@ function detail(row) {
       make("pre", { tabindex: "0" }, visible(row.prompt_before)),
     );
   } else if (row.prompt_before !== null || row.prompt_after !== null)
-    parts.push(...pair("Prompt, different", row.prompt_before, row.prompt_after));
+    parts.push(...pair("Prompt, different", row.prompt_before, row.prompt_after, ["other", "other"]));
   return parts;
 }
 

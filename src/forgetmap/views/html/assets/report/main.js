@@ -125,11 +125,8 @@ async function start() {
   setUpItems();
   source = facts.remote ? new ServedItems() : await EmbeddedItems.open();
   await showItems({});
-  if (await openAddress()) byId("items").scrollIntoView();
-  else
-    byId("item-detail").append(
-      make("p", { class: "faint" }, "Choose an item to see both answers side by side."),
-    );
+  noItem();
+  if ((await openAddress()) || ADDRESS.test(location.hash)) byId("items").scrollIntoView();
   await loadPlotly();
   drawAll();
   await source.prepare(); // so that the first search need not wait

@@ -24,6 +24,12 @@ const CSV_COLUMNS = [
 ];
 const SNIPPET = 160;
 
+// The end of a prompt, where the question stands; it does not begin in the middle of a word.
+function endOf(prompt) {
+  const text = (prompt ?? "").trimEnd();
+  return text.length <= SNIPPET ? text : `… ${text.slice(-SNIPPET).replace(/^\S*\s+/, "")}`;
+}
+
 // Items inside the file. The list is unpacked at once, texts in parts when they are needed.
 class EmbeddedItems {
   static async open() {
@@ -98,29 +104,48 @@ class EmbeddedItems {
     TEXTS.forEach((name, column) => {
       found[name] = texts[column] ?? null;
     });
-    return { ...found, snippet: (found.prompt_before ?? "").trimEnd().slice(-SNIPPET) };
+    return { ...found, snippet: endOf(found.prompt_before) };
   }
 
-  async matching(filter) {
-    const rows = [];
-    for (const group of this.groups) {
-      if (!passes(filter, group)) continue;
-      for (let row = group.start; row < group.end; row += 1) rows.push(row);
-    }
+  // Rows that pass, in the order asked for, and how many of each outcome the other filters leave.
+  async matching(filter, order = "lost") {
     const text = filter.text.toLowerCase();
-    if (!text) return rows;
-    await this.prepare();
-    return rows.filter((row) => this.haystacks[row].includes(text));
+    if (text) await this.prepare();
+    const counts = {};
+    const passing = new Uint8Array(this.listing.item.length);
+    for (const group of this.groups) {
+      if (!passes({ ...filter, transition: "" }, group)) continue;
+      const isWanted = passes(filter, group);
+      let found = text ? 0 : group.end - group.start;
+      for (let row = group.start; row < group.end && (text || isWanted); row += 1) {
+        if (text && !this.haystacks[row].includes(text)) continue;
+        if (text) found += 1;
+        if (isWanted) passing[row] = 1;
+      }
+      counts[group.transition] = (counts[group.transition] ?? 0) + found;
+    }
+    return { rows: this.inOrder(order).filter((row) => passing[row]), counts };
   }
 
-  async page(filter, start) {
-    const rows = await this.matching(filter);
+  // All rows by how much less often they are right, made once; of equals in the order of tasks.
+  inOrder(order) {
+    this.orders ??= {};
+    const { before, after } = this.listing;
+    const sign = { lost: 1, gained: -1, task: 0 }[order];
+    const fall = (row) => sign * (before[row] - after[row]);
+    this.orders[order] ??= [...before.keys()].sort((one, two) => fall(two) - fall(one) || one - two);
+    return this.orders[order];
+  }
+
+  async page(filter, start, order) {
+    const { rows, counts } = await this.matching(filter, order);
     const end = Math.min(start + facts.page, rows.length);
     return {
       rows: await Promise.all(rows.slice(start, end).map((row) => this.record(row))),
       total: rows.length,
       next: end < rows.length ? end : null,
       searched: 1,
+      counts,
     };
   }
 
@@ -133,8 +158,9 @@ class EmbeddedItems {
     return null;
   }
 
-  async exportTable(filter) {
-    const rows = await Promise.all((await this.matching(filter)).map((row) => this.record(row)));
+  async exportTable(filter, order) {
+    const found = await this.matching(filter, order);
+    const rows = await Promise.all(found.rows.map((row) => this.record(row)));
     const lines = rows.map((row) => csvLine(CSV_COLUMNS.map((name) => row[name])));
     download("items.csv", csvLine(CSV_COLUMNS) + lines.join(""));
   }
@@ -144,8 +170,10 @@ class EmbeddedItems {
 class ServedItems {
   async prepare() {}
 
-  page(filter, start) {
-    return this.ask("items", { ...filter, start });
+  // How many of each outcome a search would leave is not known here.
+  async page(filter, start) {
+    const answer = await this.ask("items", { ...filter, start });
+    return { ...answer, counts: filter.text ? null : countsOf({ ...filter, transition: "" }) };
   }
 
   find(task, item) {
@@ -163,6 +191,15 @@ class ServedItems {
     if (!response.ok) throw new Error(`the server answered ${response.status}`);
     return response.json();
   }
+}
+
+// Items by outcome, of all that pass a filter without a text.
+function countsOf(filter) {
+  const counts = {};
+  for (const [task, transition, cause, count] of facts.groups)
+    if (passes(filter, { task, transition, cause }))
+      counts[transition] = (counts[transition] ?? 0) + count;
+  return counts;
 }
 
 // "-" stands for items without a cause, "" for all.

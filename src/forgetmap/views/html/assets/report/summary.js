@@ -7,41 +7,37 @@ function showVerdict() {
     " → ",
     make("b", {}, brief(map.after.name, 120)),
   );
-  const together = facts.sentence
-    .replaceAll("->", "→")
-    .replace(/ %|(?<=\d) (?:to|→) (?=\d)/g, (gap) => gap.replaceAll(" ", "\u00a0"));
-  byId("sentence").append(together); // no line breaks inside of "2.0 to 4.0 %"
-  byId("basis").append(facts.basis);
+  byId("sentence").append(unbroken(facts.finding));
+  byId("basis").append(unbroken(facts.doubt));
   const items = facts.split ? ", old items" : "";
+  const known = cell.lost.of_known;
   byId("tiles").append(
-    tile(`Lost${items}`, `${ends(cell.lost)} %`, moreOf(cell.lost, "what it knew"), "lost"),
-    tile(`Gained${items}`, `${ends(cell.gained)} %`, moreOf(cell.gained, "what it knows"), "won"),
     tile("Verdict", verdictWord(cell, "forgetting"), verdictReason(cell)),
+    ...(known && saysSomething(cell.lost)
+      ? [tile("Lost of what it knew", boundOf(cell.lost) + percent(known.value), intervalOf(known), "lost")]
+      : []),
+    tile(`Gained${items}`, `${ends(cell.gained)}\u00a0%`, moreOf(cell.gained), "won"),
     tile(
       `Accuracy${items}`,
-      `${points(cell.accuracy_before)} → ${points(cell.accuracy_after)}\u00a0%`,
+      `${points(cell.accuracy_before)}\u00a0→ ${percent(cell.accuracy_after)}`,
       `net change: ${verdictWord(cell, "net")}, p ${pValue(cell.p_adjusted)}. It hides what was lost and gained.`,
     ),
   );
-  if (facts.split)
-    byId("tiles").append(
-      tile(
-        `New ${map.settings.new.length === 1 ? "skill" : "skills"}`,
-        `${points(map.new.accuracy_before, 0)} → ${points(map.new.accuracy_after, 0)} %`,
-        `accuracy of ${whole(map.new.n)} items that the training was meant to teach`,
-      ),
-    );
+  showForest();
   byId("trust").append(...trust());
 }
 
-// The interval, the share of what was known, and what guessing may explain.
-function moreOf(found, known) {
-  const parts = [`95 % interval ${interval(found)}`];
-  const share = found.of_known;
-  if (share && (isExact(found) || Number(points(share.value)) > 0)) {
-    const least = isExact(found) || !isRange(found) ? "" : "at least ";
-    parts.push(`${least}${percent(share.value)} of ${known}`);
-  }
+// A share of what was known says something where it is exact or more than nothing.
+const saysSomething = (found) => isExact(found) || Number(points(found.of_known.value)) > 0;
+const boundOf = (found) =>
+  isExact(found) || !isRange(found) ? "" : found.basis === "repeats" ? "at least " : "up to ";
+const intervalOf = (found) => (hasInterval(found) ? `95 % interval ${interval(found)}` : "");
+
+// The interval of a gain, its share of what is known now, and what guessing may explain.
+function moreOf(found) {
+  const parts = [intervalOf(found)];
+  if (found.of_known && saysSomething(found))
+    parts.push(`${boundOf(found)}${percent(found.of_known.value)} of what it knows`);
   if (isExact(found) && isRange(found))
     parts.push(`up to ${percent(found.high_end - found.low_end)} may be reshuffled guessing`);
   return parts.join("; ");
@@ -63,8 +59,8 @@ function trust() {
       "div",
       { class: warn ? "warn" : "" },
       make("dt", {}, term),
-      make("dd", {}, text),
-      ...more.map((line) => make("dd", {}, line)),
+      make("dd", {}, unbroken(text)),
+      ...more.map((line) => make("dd", {}, unbroken(line))),
     );
   const missing = [
     ["only before", coverage.only_before],
@@ -141,30 +137,17 @@ function settingText(value) {
 
 // --- where -------------------------------------------------------------------------------------
 
-const where = { measure: "lost", view: "forest", sort: "lost" };
+const where = { measure: "lost", sort: "lost" };
 
 function setUpWhere() {
   const defined = (name) =>
     [map.total, ...Object.values(groupCells)].some((cell) => measured(cell, "lost", name));
   choices(
     byId("estimator"),
-    facts.estimators.map(({ name, label: word }) => [name, word, !defined(name)]),
+    facts.estimators.map(({ name, label: word, needs }) => [name, word, !defined(name), needs]),
     where.measure,
     (value) => {
       where.measure = value;
-      showWhere();
-    },
-  );
-  const few = Object.keys(groupCells).length < 3;
-  choices(
-    byId("view"),
-    [
-      ["forest", "bars", false],
-      ["radar", "radar", few],
-    ],
-    "forest",
-    (value) => {
-      where.view = value;
       showWhere();
     },
   );
@@ -172,10 +155,10 @@ function setUpWhere() {
     where.sort = event.target.value;
     showWhere();
   });
-  byId("where-lead").append(
-    `Share of items lost and gained in each ${groupWord}. A bar is full up to what is sure and pale up to what is possible; the line is the 95 % interval. The dotted line is the margin that would matter.` +
-      (hasCategories ? "" : " A task map would group the tasks."),
-  );
+  const lead =
+    `Share of items lost and gained in each ${groupWord}. A bar is full up to what is sure and pale up to what is possible; the line is the 95 % interval. The dotted line is the margin that would matter. A bar that ends in ▸ is longer than the axis.` +
+    (hasCategories ? "" : " A task map would group the tasks.");
+  byId("where-lead").append(unbroken(lead));
   fillSelect(
     byId("flow-group"),
     [["", "all items"], ...Object.keys(groupCells).map((name) => [name, brief(name) + groupMark(name)])],
@@ -195,7 +178,7 @@ function showWhere() {
         : ""),
   );
   byId("groups-table").replaceChildren(groupsTable(ordered(where.measure, where.sort)));
-  if (plotly) (where.view === "radar" ? drawRadar : drawForest)(where.measure, where.sort);
+  if (plotly) drawForest(where.measure, where.sort);
 }
 
 function groupsTable(rows) {

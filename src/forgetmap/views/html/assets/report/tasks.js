@@ -140,10 +140,10 @@ function setUpTasks() {
   for (const id of ["task-text", "task-forgetting", "task-net"])
     byId(id).addEventListener("input", showTasks);
   byId("task-note").append(
-    "lost, gained: a bar is full up to what is sure and pale up to what is possible; 95 % intervals below. Gains do not make up for losses. k: options shown. " +
+    unbroken("lost, gained: a bar is full up to what is sure and pale up to what is possible; 95 % intervals below. Gains do not make up for losses. k: options shown. " +
       "raw flips: right to wrong / wrong to right, with the noise of the runs. published: the same, corrected as Harmon et al. do. " +
       "p adj.: paired test of the change of accuracy, Benjamini-Hochberg over tasks. could show: smallest such change seen with 80 % power. " +
-      "influence: without this task the loss of the group named would change by more than half.",
+      "influence: without this task the loss of the group named would change by more than half."),
   );
   showTasks();
 }

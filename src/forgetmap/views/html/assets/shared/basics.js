@@ -22,7 +22,7 @@ const tile = (what, much, more, kind = "") =>
     { class: "tile" },
     make("div", { class: "what" }, what),
     make("div", { class: `much ${kind}` }, much),
-    make("div", { class: "more" }, more),
+    make("div", { class: "more" }, unbroken(more)),
   );
 
 // Characters that would hide, turn around or break text are shown by their number instead.
@@ -43,11 +43,21 @@ function brief(text, most = 60) {
 }
 
 const whole = (number) => Math.round(number).toLocaleString("en-US");
+// As Python rounds, so that a page and a terminal say the same: a tie goes to the even digit.
+function rounded(number, digits) {
+  const away = number.toFixed(digits);
+  const isTie = /^50*$/.test(number.toFixed(digits + 25).slice(-25));
+  if (!isTie || Number(away.at(-1)) % 2 === 0) return away;
+  return (Number(away) - Math.sign(number) * 10 ** -digits).toFixed(digits);
+}
 function points(share, digits = 1) {
-  const text = (100 * share).toFixed(digits);
+  const text = rounded(100 * share, digits);
   return Number(text) === 0 ? text.replace("-", "") : text;
 }
-const percent = (share) => `${points(share)} %`;
+const percent = (share, digits = 1) => `${points(share, digits)}\u00a0%`;
+// No line break between a number and its %, nor inside of "2.0 to 4.0".
+const unbroken = (text) =>
+  text.replace(/(?<=\d) (?=%)|(?<=\d) (?:to|→) (?=\d)/g, (gap) => gap.replaceAll(" ", "\u00a0"));
 
 // Unpack base64 of gzip.
 async function unpack(element) {

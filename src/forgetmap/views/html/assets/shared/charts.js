@@ -48,7 +48,7 @@ function draw(id, said, traces, layout) {
 }
 
 const percentAxis = (more = {}) => ({
-  ticksuffix: " %",
+  ticksuffix: "\u00a0%",
   gridcolor: colour("line"),
   zerolinecolor: colour("kept"),
   fixedrange: true,
@@ -105,6 +105,12 @@ const markerLine = (x) => ({
   line: { color: colour("soft"), dash: "dot", width: 1 },
 });
 
+// On a narrow screen only some ticks have room for their texts; the last always has one.
+function thinned(texts) {
+  const every = narrow() ? Math.ceil(texts.length / 2) : 1;
+  return texts.map((text, place) => ((texts.length - 1 - place) % every ? "" : text));
+}
+
 // An axis: name, range (low, high), log, ticks and their texts, all but the name optional.
 function axis({ name, low, high, log, ticks, texts, unit }) {
   const end = log ? Math.log10 : (value) => value;
@@ -123,11 +129,12 @@ function axis({ name, low, high, log, ticks, texts, unit }) {
   };
 }
 
-function lineChart(id, said, { x, y, lines, dots = [], markers = [], height = 300, ...more }) {
+// With `thin`, texts leave the x axis where they would meet.
+function lineChart(id, said, { x, y, thin = false, lines, dots = [], markers = [], height = 300, ...more }) {
   return draw(id, said, [...lines.map(lineTrace), ...dots.map(dotTrace)], {
     height,
     margin: { l: 56, r: 20, t: more.showlegend ? 40 : 12, b: 48 },
-    xaxis: { ...axis(x), showgrid: false, zeroline: false },
+    xaxis: { ...axis(thin ? { ...x, texts: thinned(x.texts) } : x), showgrid: false, zeroline: false },
     yaxis: { ...axis(y), rangemode: "tozero" },
     shapes: markers.map(markerLine),
     legend: legendOnTop,
@@ -180,6 +187,45 @@ function flowChart(id, said, { ends, steps, words, width }) {
     height: 340,
     width: printing ? PAPER_WIDTH : width,
     margin: { l: 4, r: 4, t: 16, b: 16 },
+    annotations: flowNumbers(steps, known, total),
+  });
+}
+
+// Where along its band each of WAYS has its number: the two that cross keep apart.
+const NUMBER_AT = [0.5, 0.34, 0.66, 0.5];
+
+// The share of every band, on it.
+function flowNumbers(steps, known, total) {
+  const scale = 0.92 / total;
+  // Heights from the top: known items hang from it, the others stand on the ground.
+  const bottomStart = (stage) => 1 - (total - known[stage]) * scale;
+  return steps.flatMap((step, stage) => {
+    const [kept, lost, won, never] = step.map((count) => count * scale);
+    const [left, right] = [bottomStart(stage), bottomStart(stage + 1)];
+    const middles = [
+      [kept / 2, kept / 2],
+      [kept + lost / 2, right + lost / 2],
+      [left + won / 2, kept + won / 2],
+      [left + won + never / 2, right + lost + never / 2],
+    ];
+    return step.flatMap((count, kind) => {
+      if (!count) return [];
+      const [from, to] = middles[kind];
+      const along = NUMBER_AT[kind];
+      const turned = along === 0.5 ? 0.5 : along < 0.5 ? 0.216 : 0.784; // how far the curve has come
+      return [
+        {
+          text: percent(count / total),
+          xref: "paper",
+          yref: "paper",
+          x: (stage + along) / steps.length,
+          y: 1 - (from + turned * (to - from)),
+          showarrow: false,
+          font: { size: 12 },
+          bgcolor: colour("card", 0.75),
+        },
+      ];
+    });
   });
 }
 

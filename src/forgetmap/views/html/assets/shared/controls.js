@@ -1,8 +1,8 @@
 // Things to choose from, tables, and what the page says in passing.
 
-// Radio buttons that look like a row of chips; entries are [value, label, disabled].
+// Radio buttons that look like a row of chips; entries are [value, label, disabled, why].
 function choices(fieldset, entries, chosen, changed) {
-  for (const [value, label, disabled] of entries) {
+  for (const [value, label, disabled, why] of entries) {
     const input = make("input", {
       type: "radio",
       name: fieldset.id,
@@ -11,7 +11,7 @@ function choices(fieldset, entries, chosen, changed) {
       disabled,
       onchange: () => changed(value),
     });
-    fieldset.append(make("label", { class: "choice" }, input, make("span", {}, label)));
+    fieldset.append(make("label", { class: "choice", title: disabled ? why : null }, input, make("span", {}, label)));
   }
 }
 

@@ -1,6 +1,6 @@
 // What was lost or gained, as numbers.
 
-const interval = (estimate) => `${points(estimate.low)} to ${points(estimate.high)}`;
+const interval = (estimate) => unbroken(`${points(estimate.low)} to ${points(estimate.high)}`);
 // What others published may have no interval.
 const hasInterval = ({ low, high }) => typeof low === "number" && typeof high === "number";
 const pValue = (p) => (p < 0.001 ? "<0.001" : p.toFixed(3));
@@ -14,11 +14,13 @@ const ends = (found) =>
   isRange(found) ? `${points(found.low_end)}–${points(found.high_end)}` : points(valueOf(found));
 
 // The range as a small picture: full up to the low end, pale up to the high end, and the interval.
-function rangeBar(found, kind, widest) {
+// What is longer than the widest ends in a mark that says so.
+function rangeBar(found, kind, widest, margin) {
+  const place = (share) => Math.min(100, (100 * share) / widest);
   const part = (name, from, to) => {
     const element = make("i", { class: name });
-    element.style.left = `${(100 * from) / widest}%`;
-    element.style.width = `${(100 * (to - from)) / widest}%`;
+    element.style.left = `${place(from)}%`;
+    element.style.width = `${place(to) - place(from)}%`;
     return element;
   };
   return make(
@@ -27,6 +29,8 @@ function rangeBar(found, kind, widest) {
     part("most", 0, found.high_end),
     part("sure", 0, found.low_end),
     hasInterval(found) ? part("interval", found.low, found.high) : null,
+    margin === undefined ? null : part("margin", margin, margin),
+    found.high_end > widest ? make("b", { class: "beyond" }, "▸") : null,
   );
 }
 

@@ -1,0 +1,91 @@
+"""Every page at three widths, light and dark: nothing overlaps, nothing is cut off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from browser import chromium, crowded_labels, serious_faults, visit
+from forgetmap import demo, lineage
+from forgetmap.capabilities.drift import drift, open_scores
+from forgetmap.gate.baseline import compare_with_baseline, save_baseline
+from forgetmap.gate.policy import Policy
+from forgetmap.views.html.drift import heat_map
+from forgetmap.views.html.trend import write_trend
+from places import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+LOGS = ROOT / "examples" / "study" / "logs"
+WIDTHS = (1440, 768, 360)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+def write_trend_page(path: Path) -> None:
+    store = path.parent / "store"
+    before, after = (LOGS / "told" / f"smollm2-{name}.parquet" for name in PAIR)
+    save_baseline("base", before, store=store)
+    policy = Policy(limits=[{"where": "old", "measure": "forgetting", "max": 0.05}])
+    for _ in range(9):
+        compare_with_baseline(
+            "base", after, store=store, policy=policy, new=["airports"], draws=200
+        )
+    write_trend("base", path, store=store)
+
+
+def write_drift_page(path: Path) -> None:
+    sides = [LOGS / "scores" / f"smollm2-{name}.parquet" for name in PAIR]
+    result = drift(*sides, manifest="open-suite", draws=200)
+    path.write_text(heat_map(result, open_scores(*sides)), encoding="utf-8")
+
+
+PAIR = ("before", "airports-sft-0")
+PAGES = {
+    "report": lambda path: demo(report=path),
+    "drift": write_drift_page,
+    "trend": write_trend_page,
+    "lineage": lambda path: lineage(
+        ROOT / "examples" / "study" / "pipeline.yaml", draws=200, report=path
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp(request.param) / f"{request.param}.html"
+    PAGES[request.param](path)
+    return path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_page_is_whole_at_every_width(
+    browser: Browser, page: Path, width: int, scheme: str
+) -> None:
+    found = visit(browser, page.as_uri(), width=width, color_scheme=scheme)
+    assert found.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert crowded_labels(found.page) == []
+    assert serious_faults(found.page) == []
+    assert found.page.get_attribute("html", "data-theme") == scheme
+    found.assert_quiet(page.as_uri())
+    found.page.close()
+
+
+def test_every_page_has_the_same_header_and_footer(browser: Browser, page: Path) -> None:
+    found = visit(browser, page.as_uri())
+    assert found.count("header.top .brand") == found.count("#theme") == found.count("h1") == 1
+    assert found.count("header.top nav a") > 1
+    assert "Made by forgetmap" in found.text("footer")
+    found.page.click("#theme")
+    assert found.page.get_attribute("html", "data-theme") == "dark"
+    found.page.close()
