@@ -56,8 +56,11 @@ function points(share, digits = 1) {
 }
 const percent = (share, digits = 1) => `${points(share, digits)}\u00a0%`;
 // No line break between a number and its %, nor inside of "2.0 to 4.0".
+// What is not text, such as an element of a page, stays as it is.
 const unbroken = (text) =>
-  text.replace(/(?<=\d) (?=%)|(?<=\d) (?:to|→) (?=\d)/g, (gap) => gap.replaceAll(" ", "\u00a0"));
+  typeof text !== "string"
+    ? text
+    : text.replace(/(?<=\d) (?=%)|(?<=\d) (?:to|→) (?=\d)/g, (gap) => gap.replaceAll(" ", "\u00a0"));
 
 // Unpack base64 of gzip.
 async function unpack(element) {
