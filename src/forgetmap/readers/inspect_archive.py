@@ -154,8 +154,8 @@ class _Archive:
         try:
             unpacker = zstandard.ZstdDecompressor(max_window_size=MEMBER_MIB.value * MIB)
             content: bytes = unpacker.stream_reader(packed).read(info.file_size + 1)
-        except zstandard.ZstdError as error:
-            raise zipfile.BadZipFile(str(error)) from error
+        except (zstandard.ZstdError, MemoryError) as error:  # a damaged frame may ask for any size
+            raise zipfile.BadZipFile(str(error) or "asks for too much memory") from error
         if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
             raise zipfile.BadZipFile("its size or checksum is wrong")
         return content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -85,6 +86,15 @@ class Confound(Frozen):
     after: Any
 
 
+def _numbers_only(setting: Any) -> Any:
+    """A setting without what is no number, which would differ from itself and is no JSON."""
+    if isinstance(setting, dict):
+        return {name: _numbers_only(value) for name, value in setting.items()}
+    if isinstance(setting, list | tuple):
+        return [_numbers_only(value) for value in setting]
+    return str(setting) if isinstance(setting, float) and not math.isfinite(setting) else setting
+
+
 def find_confounds(
     before: Mapping[str, Any], after: Mapping[str, Any], tasks: list[str]
 ) -> list[Confound]:
@@ -96,10 +106,12 @@ def find_confounds(
     Example:
         >>> find_confounds({"few-shot": {"a": 0, "b": 0}}, {"few-shot": {"a": 5, "b": 5}}, ["a"])
         [Confound(setting='few-shot', before=0, after=5)]
+        >>> find_confounds({"seed": float("nan")}, {"seed": float("nan")}, [])
+        []
     """
     confounds = []
     for name in sorted(before.keys() | after.keys()):
-        ours, theirs = before.get(name), after.get(name)
+        ours, theirs = _numbers_only(before.get(name)), _numbers_only(after.get(name))
         if not isinstance(ours, dict) or not isinstance(theirs, dict):
             if ours != theirs:
                 confounds.append(Confound(setting=name, before=ours, after=theirs))
