@@ -263,6 +263,16 @@ def test_an_unknown_name_lists_the_known(store: Path) -> None:
         open_baseline("base", store / "empty")
 
 
+def test_two_lines_that_ran_together_count_as_two(store: Path) -> None:
+    """A flipped bit can take the end of a line away."""
+    for _ in range(2):
+        compare_with_baseline("base", "after.jsonl", store=store)
+    path = store / "history.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\x8a", 1))
+    history = read_history("base", store)
+    assert (len(history.entries), history.damaged) == (0, 2)
+
+
 def test_history_survives_a_cut_off_line(store: Path) -> None:
     rules = Policy.model_validate({"limits": [{"measure": "raw", "max": 0.01}]})
     result, judgement = compare_with_baseline("base", "after.jsonl", store=store, **FAST)

@@ -33,7 +33,7 @@ from forgetmap.base.files import (
     open_binary,
     sweep,
 )
-from forgetmap.base.model import Frozen, parse_result, sealed_json
+from forgetmap.base.model import CHECKSUM, Frozen, parse_result, sealed_json
 from forgetmap.gate.judgement import Judgement
 from forgetmap.gate.policy import Policy
 from forgetmap.map.comparison import compare_logs
@@ -327,7 +327,8 @@ def read_history(name: str, store: str | Path = STORE) -> History:
         try:
             entry = parse_result(Entry, "history", 1, line)
         except InputError:
-            damaged += bool(line.strip())
+            # Where the end of a line is damaged, two comparisons stand in one.
+            damaged += max(bool(line.strip()), line.count(f'"{CHECKSUM}"'.encode()))
             continue
         if entry.baseline == name:
             entries.append(entry)
