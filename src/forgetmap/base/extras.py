@@ -62,9 +62,12 @@ def install(*extras: str) -> str:
     return f"pip install 'forgetmap[{','.join(extras)}]'"
 
 
-def need(what: str, *extras: str) -> InputError:
-    """The one line where something needs extras: all that is missing, and how to install it."""
+def need(what: str, *extras: str, package: str = "packages that cannot be loaded") -> InputError:
+    """The one line where something needs extras: all that is missing, and how to install it.
+
+    `package` is the one that could not be loaded; it is told where none is missing.
+    """
     lacking = [extra for extra in extras if missing(extra)] or list(extras)
     names = ", ".join(dict.fromkeys(name for extra in lacking for name in missing(extra)))
-    told = f"{what} needs {names}" if names else f"{what} needs packages that cannot be loaded"
+    told = f"{what} needs {names or package}"
     return InputError(f"{told}; install with: {install(*lacking)}")

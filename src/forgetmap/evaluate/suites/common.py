@@ -151,4 +151,5 @@ def needed(module: str, what: str, extra: str = "suites") -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise need(what, *dict.fromkeys((extra, "eval"))) from error
+        package = module.partition(".")[0]
+        raise need(what, *dict.fromkeys((extra, "eval")), package=package) from error
