@@ -55,14 +55,14 @@ def test_commands_in_the_docs_run(lines, workplace):
         assert result.exit_code == 0, result.output
 
 
-@pytest.mark.parametrize(
-    ("page", "code"),
-    [
-        pytest.param(page, block, id=f"{page.name} {number}")
-        for page in PAGES
-        for number, block in enumerate(blocks(page, "python"))
-    ],
-)
+PYTHON = [
+    pytest.param(page, block, id=f"{page.name} {number}")
+    for page in PAGES
+    for number, block in enumerate(blocks(page, "python"))
+]
+
+
+@pytest.mark.parametrize(("page", "code"), PYTHON)
 def test_python_in_the_docs_runs(page, code, workplace, monkeypatch):
     """A block that begins with a file's name can be imported by the others of its page."""
     modules = {block.split()[1]: block for block in blocks(page, "python") if FILE.match(block)}

@@ -10,7 +10,7 @@ import venv
 from pathlib import Path
 
 import pytest
-from test_docs import FILE, PAGES, blocks, commands
+from test_docs import FILE, PYTHON, blocks, commands
 
 from places import ROOT
 
@@ -85,14 +85,7 @@ def test_every_command_of_the_docs_runs(lines, bin_folder, workplace):
         assert done.returncode == 0, f"{line}\n{done.stderr}"
 
 
-@pytest.mark.parametrize(
-    ("page", "code"),
-    [
-        pytest.param(page, block, id=f"{page.name} {number}")
-        for page in PAGES
-        for number, block in enumerate(blocks(page, "python"))
-    ],
-)
+@pytest.mark.parametrize(("page", "code"), PYTHON)
 def test_every_python_block_of_the_docs_runs(page, code, bin_folder, workplace):
     for block in blocks(page, "python"):
         if FILE.match(block):
