@@ -243,7 +243,7 @@ def test_nothing_is_claimed_where_nothing_matters() -> None:
     false = 0
     for _ in range(1000):
         units = no_effect(rng)
-        claims = answers._claims(list(answers._slopes(units)), units)
+        claims = answers._claims(list(find_slopes(units)), units)
         assert len(claims) > 50
         false += any(claim.claimed for claim in claims)
     assert false / 1000 <= 0.065  # 0.05, and two deviations of 1,000 draws
