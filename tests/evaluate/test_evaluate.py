@@ -7,6 +7,8 @@ import json
 import multiprocessing
 import os
 import random
+import shlex
+import shutil
 import signal
 import time
 from collections import Counter
@@ -22,6 +24,7 @@ from typer.testing import CliRunner
 import forgetmap
 from forgetmap.base.errors import InputError
 from forgetmap.cli import evaluate as cli
+from forgetmap.cli.compare import compare
 from forgetmap.cli.fetch_model import fetch_model
 from forgetmap.evaluate.local import LocalModel
 from forgetmap.evaluate.models import Reply, Running, open_model
@@ -34,6 +37,7 @@ from forgetmap.readers import evaluation
 from forgetmap.readers.framework import ReadOptions
 from tiny_llama import TEXT, make_tiny_model
 
+SIDES = ("before", "after")
 pytestmark = [pytest.mark.model, pytest.mark.filterwarnings("ignore")]
 WORDS = sorted(set(TEXT.replace("?", "").replace(".", "").split()))
 
@@ -543,6 +547,7 @@ def run_command(tmp_path, monkeypatch):
     app = typer.Typer()
     app.command("eval")(cli.evaluate)
     app.command("fetch-model")(fetch_model)
+    app.command("compare")(compare)
     return lambda *words: CliRunner().invoke(app, list(words))
 
 
@@ -564,6 +569,73 @@ def test_the_command_line(tiny, other, run_command, tmp_path):
     )
     assert mapped.exit_code == 0, mapped.output
     assert json.loads((tmp_path / "map.json").read_text())["coverage"]["matched"] == 12
+
+
+def test_suites_are_asked_together(tiny, run_command, tmp_path):
+    write_jsonl(tmp_path / "mine.jsonl", quiz(3))
+    write_jsonl(tmp_path / "yours.jsonl", quiz(5, start=50))
+    both = ("--suite", "mine.jsonl", "--suite", "yours.jsonl")
+    done = run_command("eval", tiny, *both, "--out", "one")
+    assert "8 answers" in done.output
+    told = json.loads((tmp_path / "one" / MANIFEST).read_text())
+    assert told["suite"] == "mine+yours"
+    same = run_command("eval", tiny, "--suite", "mine.jsonl", "--suite", "mine.jsonl")
+    assert same.exit_code == 2
+    assert "its task mine is also in mine; run the suites apart" in same.output
+    apart = run_command("eval", tiny, "--suite", "mine.jsonl", "--suite", "open-suite")
+    assert apart.exit_code == 2
+    assert "--suite open-suite: its answers are scored by `forgetmap score`" in apart.output
+
+
+def test_the_printed_command_gives_the_same_map(tiny, other, run_command, tmp_path):
+    write_jsonl(tmp_path / "mine.jsonl", quiz(6))
+    write_jsonl(tmp_path / "yours.jsonl", quiz(6, start=50))
+    asked = ("--suite", "mine.jsonl", "--suite", "yours.jsonl", "--new", "you*")
+    first = run_command(
+        *("eval", "--before", tiny, "--after", other, *asked, "--out", "two"),
+        *("--json", "first.json"),
+    )
+    assert first.exit_code == 0, first.output
+    [line] = [line for line in first.output.splitlines() if "The same again: " in line]
+    words = shlex.split(line.partition("The same again: forgetmap ")[2])
+    again = run_command(*words, "--json", "again.json")
+    assert again.exit_code == 0, again.output
+    maps = [json.loads((tmp_path / name).read_text()) for name in ("first.json", "again.json")]
+    for part in ("total", "old", "new", "categories", "tasks"):
+        assert maps[0][part] == maps[1][part]
+
+
+@pytest.fixture
+def plain(tiny, tmp_path):
+    """The tiny model without its chat template, as a base model comes."""
+    folder = Path(shutil.copytree(tiny, tmp_path / "plain"))
+    (folder / "chat_template.jinja").unlink(missing_ok=True)
+    told = json.loads((folder / "tokenizer_config.json").read_text())
+    told.pop("chat_template", None)
+    (folder / "tokenizer_config.json").write_text(json.dumps(told))
+    return str(folder)
+
+
+def test_each_model_is_asked_in_its_own_form(plain, tiny, run_command, tmp_path):
+    write_jsonl(tmp_path / "mine.jsonl", quiz(6))
+    words = ("eval", "--before", plain, "--after", tiny, "--suite", "mine.jsonl", "--out", "two")
+    done = run_command(*words, "--own-form", "--json", "map.json")
+    assert done.exit_code == 0, done.output
+    told = [json.loads((tmp_path / "two" / side / MANIFEST).read_text()) for side in SIDES]
+    assert [bool(one["settings"].get("chat template")) for one in told] == [False, True]
+    assert "chat template" in done.output
+    both = run_command(*words, "--own-form", "--chat")
+    assert both.exit_code == 2
+    assert "--own-form decides for each model" in both.output
+
+
+def test_a_chat_template_that_is_off_is_told(plain, tiny, tmp_path):
+    off = "has a chat template, which is off; --chat turns it on"
+    for model, chat, told in ((tiny, False, True), (tiny, True, False), (plain, False, False)):
+        warnings = open_model(model, chat=chat).warnings
+        assert any(off in text for text in warnings) == told
+    with pytest.raises(InputError, match="has no chat template; run with --no-chat"):
+        open_model(plain, chat=True)
 
 
 @pytest.mark.parametrize(

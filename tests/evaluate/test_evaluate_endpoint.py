@@ -21,7 +21,7 @@ pytest.importorskip("httpx", reason="needs the extra `eval`")
 from forgetmap.base import http as http_client
 from forgetmap.base.errors import InputError
 from forgetmap.evaluate import endpoint
-from forgetmap.evaluate.models import Running
+from forgetmap.evaluate.models import Running, open_model
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.evaluate.run import evaluate
@@ -285,7 +285,29 @@ def test_a_revision_tells_weights_apart_that_have_one_card(serve, work: Workplac
     says = ("other weights", "revision", "name another folder")
     assert_one_line(refused.exit_code, refused.stdout, refused.stderr, says, 2)
     both = work.run("eval", "--before", "a", "--after", "b", "--revision", "x")
-    assert_one_line(both.exit_code, both.stdout, both.stderr, ("one MODEL",), 2)
+    assert_one_line(both.exit_code, both.stdout, both.stderr, ("give it twice",), 2)
+
+
+def test_two_revisions_of_one_served_model_are_two_models(serve, work: Workplace):
+    server = serve()
+    write_jsonl(work / "sums.jsonl", [{"id": "s", "question": "2 plus 2 =", "answer": "4"}])
+    sides = ("eval", "--before", server.name, "--after", server.name, "--suite", "sums.jsonl")
+    work.worked(*sides, "--revision", "step-100", "--revision", "step-200", "--out", "out")
+    told = [
+        json.loads((work / "out" / side / "manifest.json").read_text())
+        for side in ("before", "after")
+    ]
+    assert [one["fingerprint"].split(" revision ")[1] for one in told] == ["step-100", "step-200"]
+
+
+def test_a_card_that_changes_during_a_run_ends_it(serve, tmp_path):
+    server = serve()
+    server.card = CARD
+    model = open_model(server.name)
+    server.card = CARD | {"root": "/ckpt/tuned"}
+    with pytest.raises(InputError, match="serves another model than when the run began"):
+        evaluate(model, suite(10), tmp_path)
+    assert not (tmp_path / "manifest.json").exists()
 
 
 def test_a_server_without_a_card_is_told(serve, tmp_path):

@@ -164,7 +164,8 @@ def test_a_second_run_measures_the_noise():
 def test_new_tasks_are_reported_apart():
     before = samples({"old": [1.0] * 100, "airports": [0.0] * 100}, gold_probability=None)
     after = samples({"old": [1.0] * 90 + [0.0] * 10, "airports": [1.0] * 100})
-    result = compare(before, after, new=["airports"], deterministic=True, **FAST)
+    result = compare(before, after, new=["air*"], deterministic=True, **FAST)
+    assert result.settings.new == ["airports"]
     assert result.old.n == result.new.n == 100
     assert result.old.lost.value == pytest.approx(0.1)
     assert (result.new.accuracy_before, result.new.accuracy_after) == (0, 1)

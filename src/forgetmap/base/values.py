@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 _WORDS = {
@@ -60,3 +62,21 @@ def optional_text(value: object) -> str | None:
 def file_name(path: Path) -> str:
     """The name of a file as text that can be stored, whatever bytes it is made of."""
     return storable(path.name)
+
+
+def fitting(names: Iterable[str], patterns: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The names that a pattern fits, in their order, and the patterns that fit none.
+
+    In a pattern `*` and `?` stand for any characters. A name fits itself.
+
+    Example:
+        >>> fitting(["air", "airports", "sums"], ["air*", "rivers"])
+        (['air', 'airports'], ['rivers'])
+    """
+    names, patterns = list(names), list(patterns)
+
+    def fits(name: str, pattern: str) -> bool:
+        return name == pattern or fnmatchcase(name, pattern)
+
+    found = [name for name in names if any(fits(name, pattern) for pattern in patterns)]
+    return found, [one for one in patterns if not any(fits(name, one) for name in names)]

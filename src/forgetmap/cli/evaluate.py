@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,6 @@ import typer
 from forgetmap.cli.options import (
     Batch,
     Chat,
-    Device,
     Dtype,
     Json,
     Limit,
@@ -20,6 +19,7 @@ from forgetmap.cli.options import (
     RunCode,
     Seed,
     Shots,
+    SuiteNames,
     Tasks,
     answer_bar,
     batch_size,
@@ -57,9 +57,7 @@ def evaluate(
             help="Make the logs that a study file names and that are missing.",
         ),
     ] = None,
-    suite: Annotated[
-        str, typer.Option(metavar="SUITE", help="The questions: a suite's name, .jsonl or .yaml.")
-    ] = "atlas",
+    suite: SuiteNames = ["atlas"],  # noqa: B006 - typer copies it
     out: Annotated[
         Path,
         typer.Option(
@@ -69,7 +67,14 @@ def evaluate(
     tasks: Tasks = None,
     limit: Limit = None,
     shots: Shots = 0,
-    chat: Chat = False,
+    chat: Chat = None,
+    own_form: Annotated[
+        bool,
+        typer.Option(
+            "--own-form",
+            help="Ask each model in its own form: through its chat template where it has one.",
+        ),
+    ] = False,
     system: Annotated[str, typer.Option(metavar="TEXT", help="System prompt.")] = "",
     letters: Annotated[
         bool,
@@ -90,13 +95,20 @@ def evaluate(
     ] = 1,
     seed: Seed = 0,
     dtype: Dtype = "float32",
-    device: Device = None,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="cpu, cuda, cuda:1. By default, the best one here. Twice: of before and after.",
+        ),
+    ] = None,
     batch: Batch = "auto",
     revision: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="TEXT",
-            help="Branch, tag or commit of a hub id; for a served model, a name of its weights.",
+            help="Branch, tag or commit of a hub id; for a served model, a name of its weights. "
+            "Twice: of before and after.",
         ),
     ] = None,
     allow_failed: Annotated[
@@ -153,36 +165,59 @@ def evaluate(
             raise InputError(
                 "--run-code: one model is asked, not scored; use it with `forgetmap score`"
             )
-        if revision and not model:
-            raise InputError("--revision names the weights of one MODEL; run each, then compare")
-        asking = Asking(shots, chat, system, letters, max_tokens, temperature, repeats, seed)
-        running = Running(dtype, device, batch_size(batch), revision)
+        if own_form and chat is not None:
+            raise InputError("--own-form decides for each model; leave --chat and --no-chat out")
+        form = None if own_form else bool(chat)
+        asking = Asking(shots, form, system, letters, max_tokens, temperature, repeats, seed)
+        sides = 2 if before else 1
+        if study and revision:
+            raise InputError("--revision: a study names many models; put revisions into its file")
+        devices, revisions = _each("device", device, sides), _each("revision", revision, sides)
+        how = tuple(
+            Running(dtype, one, batch_size(batch), other)
+            for one, other in zip(devices, revisions, strict=True)
+        )
         if not study:
             make_folder(out)
         options: dict[str, Any] = {
             "asking": asking,
-            "running": running,
+            "running": how if before else how[0],
             "tasks": tasks or (),
             "limit": limit,
             "allow_failed": allow_failed,
             "progress": progress,
         }
-        spread = _spread(executor, running, chat, workers, address)
+        spread = _spread(executor, form, workers, address)
         if study:
             _missing(study, suite, options, spread, quiet)
         elif model:
             _one(model, suite, out, options, spread, json, quiet)
         else:
-            sides = str(before), str(after)
-            _two(*sides, suite, out, options, spread, new or [], run_code, json, quiet)
+            models = str(before), str(after)
+            _two(*models, suite, out, options, spread, new or [], run_code, json, quiet)
+
+
+def _each(option: str, values: list[str] | None, sides: int) -> list[str | None]:
+    """The value of an option for each side: one for all, or one for each."""
+    from forgetmap.base.errors import InputError
+
+    if values and len(values) not in (1, sides):
+        raise InputError(f"--{option}: given {len(values)} times; once, or once for each model")
+    if option == "revision" and sides == 2 and len(values or ()) == 1:
+        raise InputError("--revision names the weights of one model; give it twice, for each one")
+    return list(values * sides if len(values) < sides else values) if values else [None] * sides
+
+
+Spread = Callable[[str, "Running"], Any]
+"""What puts the jobs of a model to it, by the model's name and how it is run."""
 
 
 def _one(
     model: str,
-    suite: str,
+    suite: Sequence[str],
     out: Path,
     options: dict[str, Any],
-    spread: Callable[[str], Any],
+    spread: Spread,
     json: Path | None,
     quiet: bool,
 ) -> None:
@@ -191,7 +226,7 @@ def _one(
     from forgetmap.views.terminal import maps as terminal
     from forgetmap.views.terminal.console import open_console
 
-    done = run(model, suite, out, work=spread(model), **options)
+    done = run(model, suite, out, work=spread(model, options["running"]), **options)
     summary = show(done.folder / "samples.parquet")
     write_json(json, summary.model_dump_json(indent=2))
     if not quiet and str(json) != "-":
@@ -205,7 +240,7 @@ def _one(
 
 
 def _missing(
-    file: Path, suite: str, options: dict[str, Any], spread: Callable[[str], Any], quiet: bool
+    file: Path, suite: Sequence[str], options: dict[str, Any], spread: Spread, quiet: bool
 ) -> None:
     """Make what a study lacks; models that fail are told, and the others go on."""
     from forgetmap.base.errors import InputError
@@ -236,10 +271,10 @@ def _told(made: Iterator[Made], quiet: bool) -> Iterator[Made]:
 def _two(
     before: str,
     after: str,
-    suite: str,
+    suite: Sequence[str],
     out: Path,
     options: dict[str, Any],
-    spread: Callable[[str], Any],
+    spread: Spread,
     new: list[str],
     run_code: bool,
     json: Path | None,
@@ -263,7 +298,23 @@ def _two(
     write_json(json, result.to_json())
     if not quiet and str(json) != "-":
         terminal.print_map(result, open_console())
-        typer.echo(f"\nThe same again: forgetmap compare {out}/before {out}/after")
+        typer.echo(f"\nThe same again: {again(out, new)}")
+
+
+def again(out: Path, new: Sequence[str]) -> str:
+    """The command that maps two finished evaluations once more.
+
+    Example:
+        >>> again(Path("map"), ["air*"])
+        "forgetmap compare map/before map/after --task-map map/after/tasks.csv --new 'air*'"
+    """
+    import shlex
+
+    words = ["forgetmap", "compare", f"{out}/before", f"{out}/after"]
+    words += ["--task-map", f"{out}/after/tasks.csv"]
+    for name in new:
+        words += ["--new", name]
+    return shlex.join(words)
 
 
 def _drift(manifest: str, out: Path, run_code: bool, json: Path | None, quiet: bool) -> None:
@@ -301,16 +352,13 @@ def _kept(done: Evaluation) -> str:
     return f"{done.folder}: {done.evaluated:,} answers{kept}{failed}"
 
 
-def _spread(
-    executor: str, running: Running, chat: bool, workers: int | None, address: str
-) -> Callable[[str], Any]:
-    """What puts the jobs of a model to it, by the model's name."""
+def _spread(executor: str, chat: bool | None, workers: int | None, address: str) -> Spread:
     from forgetmap.base.errors import InputError
 
     if executor == "local":
-        return lambda _model: None
+        return lambda _model, _how: None
     if executor != "ray":
         raise InputError(f"--executor {executor}: must be local or ray")
     from forgetmap.evaluate.executor import OnRay
 
-    return lambda model: OnRay(model, running, chat, workers, address)
+    return lambda model, how: OnRay(model, how, chat, workers, address)

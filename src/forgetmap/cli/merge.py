@@ -18,6 +18,7 @@ from forgetmap.cli.options import (
     Quiet,
     Seed,
     Shots,
+    SuiteNames,
     Tasks,
     check_outputs,
     clear_errors,
@@ -83,9 +84,7 @@ def merge(
             help="Merge at each weight, evaluate, and map against both. Stopped sweeps resume.",
         ),
     ] = None,
-    suite: Annotated[
-        str, typer.Option(metavar="SUITE", help="The sweep's questions, as for eval.")
-    ] = "atlas",
+    suite: SuiteNames = ["atlas"],  # noqa: B006 - typer copies it
     new: Annotated[
         list[str] | None,
         typer.Option(
@@ -106,7 +105,7 @@ def merge(
     tasks: Tasks = None,
     limit: Limit = None,
     shots: Shots = 0,
-    chat: Chat = False,
+    chat: Chat = None,
     dtype: Dtype = "float32",
     device: Device = None,
     drift: Annotated[
@@ -156,7 +155,7 @@ def merge(
         moved = _drift(before, after, quiet) if drift else None
         swept = merged = None
         if sweep is not None:
-            asked = _asked(suite, tasks, limit, shots, chat, dtype, device)
+            asked = _asked(suite, tasks, limit, shots, bool(chat), dtype, device)
             options = {"base": base, "new": new or (), "budget": choose, "keep": keep}
             swept = _sweep(before, after, out, sweep, asked, how, quiet, options)
         elif out:
@@ -209,7 +208,7 @@ def _bytes(model: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
 
 
 def _asked(
-    suite: str,
+    suite: list[str],
     tasks: list[str] | None,
     limit: int | None,
     shots: int,

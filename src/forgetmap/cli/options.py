@@ -51,7 +51,8 @@ New = Annotated[
     list[str] | None,
     typer.Option(
         metavar="TASK",
-        help="Task that the training was meant to teach; reported apart. May be repeated.",
+        help="Task that the training was meant to teach, reported apart; may be repeated, may hold "
+        "* and ?.",
     ),
 ]
 Deterministic = Annotated[
@@ -78,7 +79,15 @@ Limit = Annotated[
 ]
 Shots = Annotated[int, typer.Option(help="Solved examples before each question.")]
 Chat = Annotated[
-    bool, typer.Option("--chat/--no-chat", help="Ask through the model's chat template.")
+    bool | None, typer.Option("--chat/--no-chat", help="Ask through the model's chat template.")
+]
+SuiteNames = Annotated[
+    list[str],
+    typer.Option(
+        "--suite",
+        metavar="SUITE",
+        help="The questions: a suite's name, .jsonl or .yaml; may be repeated.",
+    ),
 ]
 Batch = Annotated[
     str, typer.Option(metavar="N|auto", help="Items in a batch, or requests at a time.")

@@ -89,7 +89,7 @@ def replay(
         float, typer.Option(help="Share of these that must agree with the likeliest.")
     ] = 0.6,
     max_tokens: Annotated[int, typer.Option(metavar="N", help="Longest answer.")] = 32,
-    chat: Chat = False,
+    chat: Chat = None,
     seed: Seed = 0,
     dtype: Dtype = "float32",
     device: Device = None,
@@ -123,7 +123,7 @@ def replay(
             categories=category or [],
             model=model,
             running=Running(dtype, device, batch_size(batch)),
-            making=Making(answers, agreement, max_tokens, chat, seed),
+            making=Making(answers, agreement, max_tokens, bool(chat), seed),
             pool=pool,
             keep=keep,
             train=train,

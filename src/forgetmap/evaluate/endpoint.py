@@ -77,7 +77,8 @@ class _UnknownField(RequestFailed):
 class EndpointModel:
     """A served model, `http://host:port/v1#model`; a batch is how many requests run at a time."""
 
-    def __init__(self, name: str, how: Running) -> None:
+    def __init__(self, name: str, how: Running, *, chat: bool = False) -> None:
+        self.is_chat = chat
         self._url, _, self.name = name.partition("#")
         self._url = self._url.rstrip("/")
         check_address(self._url, "endpoint", KEY_VARIABLE)
@@ -89,9 +90,7 @@ class EndpointModel:
             import httpx  # noqa: F401
         except ImportError as error:
             raise need("an endpoint", "eval") from error
-        patience = Patience(ATTEMPTS, min(TIMEOUT, CARD_TIMEOUT), FIRST_PAUSE)
-        headers = headers_with_key(KEY_VARIABLE)
-        card = ask_card(self._url, self.name, headers, patience)
+        self._card = card = self._ask_card()
         known = [f"card {card_hash(card)}"] if card else []
         known += [f"revision {how.revision}"] if how.revision else []
         self.fingerprint = " ".join([f"{self._url}#{self.name}", *known])
@@ -105,6 +104,19 @@ class EndpointModel:
         # One server per model is the normal set-up: its address is no setting that must agree.
         engine = str(card["owned_by"]) if card and "owned_by" in card else "endpoint"
         self.settings = {"model type": "endpoint", "engine": engine, "weights": self.fingerprint}
+
+    def _ask_card(self) -> dict[str, Any] | None:
+        patience = Patience(ATTEMPTS, min(TIMEOUT, CARD_TIMEOUT), FIRST_PAUSE)
+        return ask_card(self._url, self.name, headers_with_key(KEY_VARIABLE), patience)
+
+    def check_unchanged(self) -> None:
+        """Refuse the answers of a run in which the server changed its model."""
+        now = self._ask_card() if self._card else None
+        if now and now != self._card:
+            raise InputError(
+                f"{self._url}: serves another model than when the run began; the answers may be of "
+                "both: name another folder and run again"
+            )
 
     def plan(self, requests: Sequence[Request]) -> list[RequestGroup]:
         """As many as run side by side."""

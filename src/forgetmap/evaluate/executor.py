@@ -50,7 +50,7 @@ class OnRay:
 
     name: str
     how: Running
-    chat: bool = False
+    chat: bool | None = False
     workers: int | None = None
     """By default one for each graphics card, or for each two processors."""
     address: str = "local"
@@ -98,7 +98,7 @@ class OnRay:
 class _Worker:
     """One process of the cluster with the model in it."""
 
-    def __init__(self, name: str, how: Running, chat: bool) -> None:
+    def __init__(self, name: str, how: Running, chat: bool | None) -> None:
         self._model = open_model(name, how, chat=chat)
 
     def run(self, job: Job) -> list[Reply]:

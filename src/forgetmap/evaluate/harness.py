@@ -24,7 +24,8 @@ class HarnessModel:
     the arguments.
     """
 
-    def __init__(self, name: str, how: Running) -> None:
+    def __init__(self, name: str, how: Running, *, chat: bool = False) -> None:
+        self.is_chat = chat
         _, self._kind, self._arguments = [*name.split(":", 2), "", ""][:3]
         if not self._kind:
             raise InputError(f"{name}: write it as lm-eval:CLASS:ARGUMENTS")

@@ -32,7 +32,9 @@ _Asked = TypeVar("_Asked")
 class LocalModel:
     """A model of transformers: a folder, hub id or GGUF file, perhaps with a LoRA adapter."""
 
-    def __init__(self, base: str, adapter: str | None, how: Running, *, chat: bool = False) -> None:
+    def __init__(
+        self, base: str, adapter: str | None, how: Running, *, chat: bool | None = False
+    ) -> None:
         self._base, self._adapter = (
             _folder(base, self, how.revision),
             Path(adapter) if adapter else None,
@@ -43,22 +45,29 @@ class LocalModel:
         hashes = [weights_hash(folder) for folder in (self._base, self._adapter) if folder]
         self._set_up(name, how, chat, "+".join(hashes), tokenizer_hash(self._base))
 
-    def _set_up(self, name: str, how: Running, chat: bool, weights: str, tokens: str) -> None:
+    def _set_up(
+        self, name: str, how: Running, chat: bool | None, weights: str, tokens: str
+    ) -> None:
         self.name = name
         self._how = how
-        self._chat = chat
         self._share_that_fits = 1.0
         self._choices: Made = {}
         self.warnings = [] if how.dtype == "float32" else [BF16_WARNING.format(dtype=how.dtype)]
         self.fingerprint = f"{weights}/{tokens}/{how.dtype}"
-        template = str(self._tokenizer.chat_template).encode() if chat else None
+        template = self._tokenizer.chat_template
+        if chat and not template:
+            raise InputError(f"{name}: has no chat template; run with --no-chat")
+        self.is_chat = bool(template) if chat is None else chat
+        if template and not self.is_chat:
+            self.warnings.append(f"{name} has a chat template, which is off; --chat turns it on")
+        used = str(template).encode() if self.is_chat else None
         self.settings = {
             "model type": "transformers",
             "dtype": how.dtype,
             "batch size": how.batch or "auto",
             "weights": weights,
             "tokenizer": tokens,
-            "chat template": sha256(template).hexdigest()[:16] if template else None,
+            "chat template": sha256(used).hexdigest()[:16] if used else None,
             "engine": _engine(),
         }
 
@@ -257,8 +266,6 @@ class LocalModel:
             raise InputError(
                 f"{self._base}: its tokenizer cannot be loaded ({brief(error)})"
             ) from error
-        if self._chat and not tokenizer.chat_template:
-            raise InputError(f"{self.name}: has no chat template; run with --no-chat")
         return tokenizer
 
     @cached_property

@@ -79,6 +79,8 @@ class Model(Protocol):
     settings: dict[str, Any]
     """What the comparability panel should know."""
     warnings: list[str]
+    is_chat: bool
+    """Whether prompts go through a chat template."""
 
     def plan(self, requests: Sequence[Request]) -> list[RequestGroup]:
         """Put the requests of one task into groups; from the whole list alone, always the same."""
@@ -95,21 +97,33 @@ class Streaming(Protocol):
         """Answer requests in any order: the place of each one, and its reply."""
 
 
-def open_model(name: str, how: Running | None = None, *, chat: bool = False) -> Model:
+@runtime_checkable
+class Changeable(Protocol):
+    """A model that somebody else may change while it is asked."""
+
+    def check_unchanged(self) -> None:
+        """Raise an InputError if it is not the model that was opened."""
+
+
+def open_model(name: str, how: Running | None = None, *, chat: bool | None = False) -> Model:
     """Find out what a model's name means; weights are loaded when they are first needed.
 
     A name is a Hugging Face folder or id; `BASE+ADAPTER`; a GGUF file; `http://host/v1#model`; or
-    `lm-eval:CLASS:ARGUMENTS`. With `chat`, prompts go through the chat template.
+    `lm-eval:CLASS:ARGUMENTS`. With `chat`, prompts go through the chat template; with None they do
+    where the model has one.
     """
     how = how or Running()
-    if name.startswith(("http://", "https://")):
-        from forgetmap.evaluate.endpoint import EndpointModel
-
-        return EndpointModel(name, how)
+    served = name.startswith(("http://", "https://", "lm-eval:"))
+    if served and chat is None:
+        raise InputError(f"{name}: whether it has a chat template is not known; say --chat or not")
     if name.startswith("lm-eval:"):
         from forgetmap.evaluate.harness import HarnessModel
 
-        return HarnessModel(name, how)
+        return HarnessModel(name, how, chat=bool(chat))
+    if served:
+        from forgetmap.evaluate.endpoint import EndpointModel
+
+        return EndpointModel(name, how, chat=bool(chat))
     from forgetmap.evaluate.local import LocalModel
 
     base, _, adapter = name.partition("+")

@@ -30,8 +30,8 @@ class Asking:
 
     shots: int = 0
     """Solved examples before the question."""
-    chat: bool = False
-    """Through the model's chat template."""
+    chat: bool | None = False
+    """Through the model's chat template; None for the model's own form: where it has a template."""
     system: str = ""
     """System prompt; without a chat it stands before everything else."""
     letters: bool = False

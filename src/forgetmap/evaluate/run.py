@@ -7,14 +7,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.values import fitting
 from forgetmap.base.words import some
 from forgetmap.evaluate.executor import Job, Work
-from forgetmap.evaluate.models import Model, Reply, Running, open_model
+from forgetmap.evaluate.models import Changeable, Model, Reply, Running, open_model
 from forgetmap.evaluate.prompts import Asking, describe, is_scored, make_request
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import (
@@ -29,6 +29,8 @@ from forgetmap.evaluate.store import Store
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
 
+Questions = str | Path | Suite | Sequence[str | Path]
+"""What is asked: a suite, its name or file, or several names and files."""
 Progress = Callable[[int, int], None]
 """Called with the answers that are there, and how many there will be."""
 _FIRST_FAILURES = {"down": 4, "failed": 20}
@@ -56,7 +58,7 @@ class Evaluation:
 
 def evaluate(
     model: str | Model,
-    suite: str | Path | Suite,
+    suite: Questions,
     out: str | Path,
     *,
     asking: Asking | None = None,
@@ -74,7 +76,7 @@ def evaluate(
 
     Args:
         model: A name that `open_model` understands, or an open model.
-        suite: A suite, or a name that `suites.load` understands.
+        suite: A suite, or a name that `suites.load` understands, or several names.
         running: Numbers, device and batch size, for a model given by name.
         tasks: Only tasks of these names; `*` and `?` stand for any characters.
         limit: Only the first so many questions of each task.
@@ -90,6 +92,8 @@ def evaluate(
     chosen = only_tasks(load_suite(suite, asking.seed), tasks)
     if isinstance(model, str):
         model = open_model(model, running, chat=asking.chat)
+    if asking.chat is None:
+        asking = dataclasses.replace(asking, chat=model.is_chat)
     asked = [one for task in chosen.tasks for one in _ask(task, asking, model, limit)]
     if not asked:
         raise InputError(f"the suite {chosen.name} holds no questions")
@@ -101,6 +105,8 @@ def evaluate(
             (out / MANIFEST).unlink(missing_ok=True)
             _answer(asked, open_keys, model, store, failures, work, progress)
             failures.check()
+            if isinstance(model, Changeable):
+                model.check_unchanged()
         replies = {one.key: failures.replies.get(one.key) or store[one.key] for one in asked}
         meta = _meta(model, asking, chosen, limit, store, asked, replies)
         run = f"{chosen.name} {chosen.version}"
@@ -127,22 +133,21 @@ def evaluate(
     return Evaluation(out, samples, len(asked), len(open_keys), reasons.total(), chosen.manifest)
 
 
-def load_suite(suite: str | Path | Suite, seed: int = 0) -> Suite:
-    """Load a suite by name, unless it is loaded already."""
+def load_suite(suite: Questions, seed: int = 0) -> Suite:
+    """Load a suite by name, or several as one, unless it is loaded already."""
     if isinstance(suite, Suite):
         return suite
     from forgetmap.evaluate import suites
 
-    return suites.load(suite, seed)
+    return suites.load_all([suite] if isinstance(suite, str | Path) else suite, seed)
 
 
 def only_tasks(suite: Suite, tasks: Sequence[str], option: str = "--tasks") -> Suite:
     """The suite with the tasks of these names or patterns; the whole suite where none is named."""
     if not tasks:
         return suite
-    kept = tuple(
-        task for task in suite.tasks if any(fnmatchcase(task.name, name) for name in tasks)
-    )
+    found, _ = fitting((task.name for task in suite.tasks), tasks)
+    kept = tuple(task for task in suite.tasks if task.name in found)
     if not kept:
         there = some(task.name for task in suite.tasks)
         raise InputError(f"{option} {', '.join(tasks)}: not in the suite {suite.name} ({there})")
@@ -330,24 +335,35 @@ def _meta(
 def compare_models(
     before: str,
     after: str,
-    suite: str | Path | Suite,
+    suite: Questions,
     out: str | Path,
     *,
     asking: Asking | None = None,
-    spread: Callable[[str], Work | None] = lambda _model: None,
+    running: Running | tuple[Running, Running] | None = None,
+    spread: Callable[[str, Running], Work | None] = lambda _model, _how: None,
     **options: Any,
 ) -> tuple[Samples, Samples]:
     """Evaluate two models under the same settings, into `OUT/before` and `OUT/after`.
 
     Sampled answers of the two are drawn with different seeds: the noise floor is told apart from
-    change by answers that are independent of each other. `spread` gives what puts jobs to a model,
-    by the model's name; other options are those of `evaluate`.
+    change by answers that are independent of each other. `running` may be a pair, for weights of
+    two revisions or two devices. `spread` gives what puts jobs to a model, by the model's name;
+    other options are those of `evaluate`.
     """
     asking = asking or Asking()
     loaded = load_suite(suite, asking.seed)
+    both = running if isinstance(running, tuple) else (running or Running(),) * 2
     sides = []
-    for model, side, seed in ((before, "before", asking.seed), (after, "after", asking.seed + 1)):
-        how = dataclasses.replace(asking, seed=seed)
-        done = evaluate(model, loaded, Path(out) / side, asking=how, work=spread(model), **options)
+    for place, (model, side) in enumerate(((before, "before"), (after, "after"))):
+        how = dataclasses.replace(asking, seed=asking.seed + place)
+        done = evaluate(
+            model,
+            loaded,
+            Path(out) / side,
+            asking=how,
+            running=both[place],
+            work=spread(model, both[place]),
+            **options,
+        )
         sides.append(done.samples)
     return sides[0], sides[1]

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.words import some
 from forgetmap.lineage.lives import KINDS, NEVER, Kind, Lives, share
 from forgetmap.lineage.pipeline import NUMBERS, Pipeline, open_pipeline
 from forgetmap.lineage.result import (
@@ -126,9 +125,9 @@ def trace(
         applied = categories.apply(outcomes.tasks)
         outcomes.leave_out(applied.ignored)
         logs.warnings += applied.warnings
-    if unknown := plan.new - set(outcomes.tasks):
-        raise InputError(f"--new {some(unknown)}: no such task; there are {some(outcomes.tasks)}")
-    builder = Builder(pipeline, samples, outcomes, categories, plan, threshold)
+    builder = Builder(
+        pipeline, samples, outcomes, categories, plan.for_tasks(outcomes.tasks), threshold
+    )
     return Traced(builder.build(), builder)
 
 

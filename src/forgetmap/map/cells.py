@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.values import fitting
 from forgetmap.base.words import some
 from forgetmap.map.estimates import Codes, Ends, Estimates, Floors, TaskEstimates, groups_of
 from forgetmap.map.result import Both, Cell, Counts, Forgetting, Influence, Net, Verdict
@@ -63,19 +64,25 @@ class Plan:
         if self.seed < 0:
             raise InputError(f"the seed must not be negative, not {self.seed}")
 
+    def for_tasks(self, names: Iterable[str]) -> Plan:
+        """The plan with the new tasks by their names, where it has patterns that fit them."""
+        names = list(names)
+        new, unknown = fitting(names, sorted(self.new))
+        if unknown:
+            raise InputError(f"--new {some(unknown)}: no such task; there are {some(names)}")
+        return replace(self, new=frozenset(new))
+
 
 class CellTable:
     """All cells of a map: total, old, new, macro, categories, tasks."""
 
     def __init__(self, patterns: Patterns, categories: Mapping[str, str], plan: Plan) -> None:
-        self.plan = plan
+        self.plan = plan = plan.for_tasks(str(name) for name in patterns.tasks)
         self.rng = np.random.default_rng(plan.seed)
         self.table = TaskEstimates(
             patterns, deterministic=plan.deterministic, floors=plan.floors, same=plan.same
         )
         self.names = [str(name) for name in self.table.names]
-        if unknown := plan.new - set(self.names):
-            raise InputError(f"--new {some(unknown)}: no such task; there are {some(self.names)}")
         self.categories = {task: categories[task] for task in self.names if task in categories}
         self.everything = np.zeros(len(self.names), np.intp)
         own = np.arange(len(self.names))

@@ -219,6 +219,7 @@ def build_map(
 ) -> ForgettingMap:
     """Compute every cell from the pairs; costs the same for a thousand items and for millions."""
     table = CellTable(pairs.patterns, categories, plan)
+    plan = table.plan
     total = table.total()
     result = ForgettingMap(
         before=_side(sides[0], total.repeats_before),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import clean
 from forgetmap.evaluate.executor import Work
+from forgetmap.evaluate.models import Running
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.results import MANIFEST
 from forgetmap.evaluate.run import Evaluation, evaluate, load_suite
@@ -24,7 +25,7 @@ class MissingLog(NamedTuple):
     log: Path
     """A folder: what an evaluation writes."""
     model: str
-    suite: str
+    suite: tuple[str, ...]
     pair: str
     """The first pair that names it."""
 
@@ -37,17 +38,18 @@ class Made(NamedTuple):
     failure: str | None
 
 
-def find_missing(study: Study, suite: str) -> list[MissingLog]:
+def find_missing(study: Study, suite: str | Sequence[str]) -> list[MissingLog]:
     """The logs that are not there, or not finished, in the order of the file.
 
     Args:
         study: The study.
         suite: What to ask where the study names no suite.
     """
+    others = (suite,) if isinstance(suite, str) else suite
     found: dict[Path, MissingLog] = {}
     for pair in study.pairs:
         for side in _SIDES:
-            wanted = _wanted(study, pair, side, suite)
+            wanted = _wanted(study, pair, side, others)
             known = found.setdefault(wanted.log, wanted) if wanted else None
             if known and wanted and known[:3] != wanted[:3]:
                 raise InputError(
@@ -57,7 +59,7 @@ def find_missing(study: Study, suite: str) -> list[MissingLog]:
     return list(found.values())
 
 
-def _wanted(study: Study, pair: StudyPair, side: str, suite: str) -> MissingLog | None:
+def _wanted(study: Study, pair: StudyPair, side: str, suite: Sequence[str]) -> MissingLog | None:
     log, model = Path(getattr(pair, side)), getattr(pair, f"eval_{side}")
     if _is_there(log):
         return None
@@ -73,7 +75,8 @@ def _wanted(study: Study, pair: StudyPair, side: str, suite: str) -> MissingLog 
         )
     root = study.path.parent
     model = "+".join(_from(root, part) for part in model.split("+"))
-    return MissingLog(log, model, _from(root, pair.suite or suite), pair.name)
+    names = (pair.suite,) if pair.suite else suite
+    return MissingLog(log, model, tuple(_from(root, name) for name in names), pair.name)
 
 
 def _is_there(log: Path) -> bool:
@@ -94,10 +97,11 @@ def _from(root: Path, name: str) -> str:
 
 def make_missing(
     study: Study,
-    suite: str,
+    suite: str | Sequence[str],
     *,
     asking: Asking | None = None,
-    spread: Callable[[str], Work | None] = lambda _model: None,
+    running: Running | None = None,
+    spread: Callable[[str, Running], Work | None] = lambda _model, _how: None,
     **options: Any,
 ) -> Iterator[Made]:
     """Evaluate what is missing, one log after the other; a model that fails does not stop others.
@@ -106,15 +110,23 @@ def make_missing(
         study: The study.
         suite: What to ask where the study names no suite.
         asking: How to ask.
+        running: Numbers, device and batch size of all models.
         spread: What puts jobs to a model, by its name; such as workers on a Ray cluster.
         options: Those of `forgetmap.evaluate.run.evaluate`.
     """
-    asking = asking or Asking()
+    asking, running = asking or Asking(), running or Running()
     for missing in find_missing(study, suite):
         try:
             loaded = load_suite(missing.suite, asking.seed)
-            work = spread(missing.model)
-            done = evaluate(missing.model, loaded, missing.log, asking=asking, work=work, **options)
+            done = evaluate(
+                missing.model,
+                loaded,
+                missing.log,
+                asking=asking,
+                running=running,
+                work=spread(missing.model, running),
+                **options,
+            )
             yield Made(missing, done, None)
         except InputError as error:
             yield Made(missing, None, str(error))

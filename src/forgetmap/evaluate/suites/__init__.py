@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +36,38 @@ def load(source: str | Path, seed: int = 0) -> Suite:
     name, _, argument = str(source).partition(":")
     suite = _load(source, name, argument, seed)
     return replace(suite, seed=seed) if name in _DRAWN else suite
+
+
+def load_all(sources: Sequence[str | Path], seed: int = 0) -> Suite:
+    """Load several suites as one: the tasks of all of them, in their order.
+
+    Raises:
+        InputError: If two suites have a task of the same name, or if some are scored by the run and
+            others by `forgetmap score`.
+    """
+    loaded = [load(source, seed) for source in sources]
+    if len(loaded) == 1:
+        return loaded[0]
+    owners: dict[str, str] = {}
+    for suite in loaded:
+        for task in suite.tasks:
+            if task.name in owners:
+                raise InputError(
+                    f"--suite {suite.name}: its task {task.name} is also in {owners[task.name]}; "
+                    "run the suites apart, into two folders"
+                )
+            owners[task.name] = suite.name
+    apart = sorted({suite.name for suite in loaded if suite.manifest})
+    if apart:
+        raise InputError(
+            f"--suite {apart[0]}: its answers are scored by `forgetmap score`; run it apart from "
+            "other suites, into its own folder"
+        )
+    tasks = tuple(task for suite in loaded for task in suite.tasks)
+    drawn = any(suite.seed is not None for suite in loaded)
+    name = "+".join(suite.name for suite in loaded)
+    version = "+".join(suite.version for suite in loaded)
+    return Suite(name, version, tasks, seed=seed if drawn else None)
 
 
 def _load(source: str | Path, name: str, argument: str, seed: int) -> Suite:

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,13 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.files import make_folder, write_text
 from forgetmap.base.json import read_json
 from forgetmap.base.model import Frozen, parse_result, sealed_json
+from forgetmap.base.values import fitting
 from forgetmap.base.version import __version__
 from forgetmap.base.words import some
 from forgetmap.evaluate.models import Model, Running, open_model
 from forgetmap.evaluate.prompts import Asking
-from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
-from forgetmap.evaluate.run import Progress, check_new, evaluate, load_suite
+from forgetmap.evaluate.run import Progress, Questions, check_new, evaluate, load_suite
 from forgetmap.map.comparison import compare_logs
 from forgetmap.map.result import Cell, ForgettingMap, Verdict
 from forgetmap.map.task_maps import TaskMap
@@ -111,7 +110,7 @@ class Sweep(Frozen):
 class SweepQuestions:
     """What the models are evaluated on."""
 
-    suite: str | Path | Suite
+    suite: Questions
     asking: Asking = field(default_factory=Asking)
     running: Running = field(default_factory=Running)
     tasks: Sequence[str] = ()
@@ -220,10 +219,9 @@ class Split:
         """Split the tasks of a run; a name that fits none is refused."""
         names = sorted({task for part in samples.to_batches(["task"])
                         for task in part["task"].to_pylist()})  # fmt: skip
-        for pattern in new:
-            if not any(fnmatchcase(name, pattern) for name in names):
-                raise InputError(f"--new {pattern}: not among the tasks ({some(names)})")
-        fresh = [name for name in names if any(fnmatchcase(name, pattern) for pattern in new)]
+        fresh, unknown = fitting(names, new)
+        if unknown:
+            raise InputError(f"--new {unknown[0]}: not among the tasks ({some(names)})")
         old = [name for name in names if name not in fresh]
         if not old:
             raise InputError("--new: every task is new; leave some to see what is lost")

@@ -17,7 +17,7 @@ from forgetmap.base.extras import need
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
-from forgetmap.evaluate.run import evaluate, load_suite, only_tasks
+from forgetmap.evaluate.run import Questions, evaluate, load_suite, only_tasks
 from forgetmap.mitigate.train.probes import Probe, RunFolder, as_policy, examine
 from forgetmap.samples.table import Samples
 
@@ -73,7 +73,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
 
     def __init__(
         self,
-        suite: str | Path | Suite,
+        suite: Questions,
         out: str | Path,
         *,
         every: int = 100,
@@ -244,7 +244,7 @@ def _learned(asked: Suite, new_tasks: Sequence[str]) -> set[str]:
     return {task.name for task in learned}
 
 
-def _fixed(suite: str | Path | Suite, seed: int) -> Suite:
+def _fixed(suite: Questions, seed: int) -> Suite:
     """Load a suite as `forgetmap eval` does; its questions are made once for all probes."""
     suite = load_suite(suite, seed)
     fixed = (dataclasses.replace(task, questions=cache(task.questions)) for task in suite.tasks)

@@ -34,7 +34,7 @@ class LiveModel(LocalModel):
         tokenizer: PreTrainedTokenizerBase,
         *,
         name: str,
-        chat: bool,
+        chat: bool | None,
         tokens: str,
         made: Made,
     ) -> None:

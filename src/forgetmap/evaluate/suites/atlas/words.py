@@ -41,15 +41,29 @@ def alphabetical(rng: random.Random, number: int) -> Fact:
 
 
 def spelling(_: random.Random) -> Sequence[Fact]:
-    """The right spelling of a word that many get wrong, among wrong ones."""
+    """The right spelling of a word that many get wrong, among wrong ones of the same length.
+
+    Options are written letter by letter. A tokenizer knows most right spellings as one token, so
+    that the likelihood of whole words would say which has the fewest tokens.
+    """
     return [
         Fact(
-            f"spelling-{word}", "Which of these is the correct spelling?", word, misspellings(word),
+            f"spelling-{word}", "Which of these is the correct spelling?", _letters(word),
+            [_letters(slip) for slip in same_length(word)],
             "easy" if len(word) < 8 else "hard", "word list of forgetmap",
         )
         for word in TRICKY
-        if len(misspellings(word)) >= 3
+        if len(same_length(word)) >= 3
     ]  # fmt: skip
+
+
+def same_length(word: str) -> list[str]:
+    """The misspellings that are as long as the word."""
+    return sorted(slip for slip in misspellings(word) if len(slip) == len(word))
+
+
+def _letters(word: str) -> str:
+    return "-".join(word)
 
 
 def misspellings(word: str) -> Collection[str]:
