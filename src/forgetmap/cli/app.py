@@ -10,6 +10,7 @@ import typer
 from forgetmap.cli.advise import advise
 from forgetmap.cli.baseline import baseline
 from forgetmap.cli.capabilities import capabilities
+from forgetmap.cli.check import check
 from forgetmap.cli.compare import compare
 from forgetmap.cli.convert import convert
 from forgetmap.cli.crash import Commands
@@ -72,7 +73,7 @@ _add("Decide", gate=gate, baseline=baseline)
 _add("Behaviour", score=score, drift=drift, capabilities=capabilities)
 _add("Repair", advise=advise, merge=merge, replay=replay)
 _add("Plan", plan=plan, theory=theory)
-_add("Ask models", eval=evaluate, fetch_model=fetch_model)
+_add("Ask models", check=check, eval=evaluate, fetch_model=fetch_model)
 _add("Help", doctor=doctor)
 
 

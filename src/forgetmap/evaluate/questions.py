@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from forgetmap.samples.identity import content_hash
@@ -85,3 +86,8 @@ class Suite:
     """With which its items were drawn, where any are."""
     manifest: str = ""
     """Capabilities by which `forgetmap score` scores the answers, where the run does not."""
+
+    def made_once(self) -> Suite:
+        """The suite with its questions made once, however often they are asked for."""
+        tasks = (replace(task, questions=cache(task.questions)) for task in self.tasks)
+        return replace(self, tasks=tuple(tasks))

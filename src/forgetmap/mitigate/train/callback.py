@@ -5,10 +5,8 @@ Tested on one process; in a distributed run the main process probes and can only
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
@@ -101,7 +99,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         self._asking = asking or Asking()
         self._budget = as_policy(budget)
         self._when_exceeded, self._rate_factor = when_exceeded, rate_factor
-        self._suite, self._tasks = _fixed(suite, self._asking.seed), tasks
+        self._suite, self._tasks = load_suite(suite, self._asking.seed).made_once(), tasks
         self._new_tasks = _learned(only_tasks(self._suite, tasks, "tasks"), new_tasks)
         self._run = RunFolder(out)
         self._made: Made = {}
@@ -242,10 +240,3 @@ def _learned(asked: Suite, new_tasks: Sequence[str]) -> set[str]:
     if len(learned) == len(asked.tasks):
         raise InputError("new_tasks: every task is new; leave some to see what is lost")
     return {task.name for task in learned}
-
-
-def _fixed(suite: Questions, seed: int) -> Suite:
-    """Load a suite as `forgetmap eval` does; its questions are made once for all probes."""
-    suite = load_suite(suite, seed)
-    fixed = (dataclasses.replace(task, questions=cache(task.questions)) for task in suite.tasks)
-    return dataclasses.replace(suite, tasks=tuple(fixed))
