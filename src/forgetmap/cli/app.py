@@ -30,6 +30,7 @@ from forgetmap.cli.serve import serve
 from forgetmap.cli.show import show
 from forgetmap.cli.study import study
 from forgetmap.cli.theory import app as theory
+from forgetmap.cli.watch import watch
 
 app = typer.Typer(
     name="forgetmap",
@@ -73,7 +74,7 @@ _add("Decide", gate=gate, baseline=baseline)
 _add("Behaviour", score=score, drift=drift, capabilities=capabilities)
 _add("Repair", advise=advise, merge=merge, replay=replay)
 _add("Plan", plan=plan, theory=theory)
-_add("Ask models", check=check, eval=evaluate, fetch_model=fetch_model)
+_add("Ask models", check=check, watch=watch, eval=evaluate, fetch_model=fetch_model)
 _add("Help", doctor=doctor)
 
 

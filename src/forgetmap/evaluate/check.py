@@ -103,5 +103,21 @@ def _ask_in_rounds(
         limit *= 2
 
 
+def ask_in_time(
+    model: str,
+    suite: Questions,
+    out: Path,
+    *,
+    seconds: float,
+    asking: Asking,
+    running: Running | None = None,
+) -> int | None:
+    """Ask a model as much as it answers in the time; how many of each task, None for all."""
+    loaded = load_suite(suite, asking.seed).made_once()
+    return _ask_in_rounds(
+        model, loaded, out, asking, running, lambda _done, _all: None, time.monotonic, seconds
+    )[1]
+
+
 def _asked(suite: Suite, limit: int, asking: Asking) -> int:
     return asking.repeats * sum(min(limit, len(task.questions())) for task in suite.tasks)

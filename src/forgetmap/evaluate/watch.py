@@ -1,0 +1,199 @@
+"""Watch a folder of checkpoints: each one that a trainer saves is asked, in a process of its own.
+
+It needs nothing from the trainer but that it saves folders as transformers reads them. A checkpoint
+that is still being written is waited for. What is finished stays, so a watch that was killed goes
+on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from forgetmap.base.errors import InputError
+from forgetmap.evaluate.check import ask_in_time
+from forgetmap.evaluate.models import Running
+from forgetmap.evaluate.prompts import Asking
+from forgetmap.evaluate.results import MANIFEST, read_manifest
+from forgetmap.evaluate.run import Questions, evaluate
+
+BEFORE = "before"
+"""The folder of the answers that all checkpoints are compared with."""
+_MOST_FAILURES = 3
+"""Of one checkpoint, until it is left alone."""
+
+
+@dataclass
+class Watch:
+    """What is watched, and how its checkpoints are asked."""
+
+    folder: Path
+    before: str
+    """The model that training began with."""
+    out: Path
+    suite: Questions = "atlas"
+    seconds: float = 60
+    """For the questions to each checkpoint: as many are asked as the first model answers in it."""
+    asking: Asking = field(default_factory=lambda: Asking(chat=None))
+    running: Running = field(default_factory=Running)
+    every: float = 10
+    """Seconds between two looks at the folder."""
+    idle: float | None = None
+    """Minutes without a new checkpoint after which the watch ends; None: it never ends."""
+    say: Callable[[str], None] = lambda _text: None
+    limit: int | None = None
+    """Questions of each task; None for all. `start` finds it."""
+    clock: Callable[[], float] = time.monotonic
+    wait: Callable[[float], None] = time.sleep
+
+    def start(self) -> None:
+        """Ask the model before; what it answers in the time is what all checkpoints are asked."""
+        self.limit = self._apart(
+            partial(
+                ask_in_time, self.before, self.suite, self.out / BEFORE,
+                seconds=self.seconds, asking=self.asking, running=self.running,
+            )
+        )  # fmt: skip
+        self.say(f"before: {self.before}, {_asked(self.out / BEFORE):,} questions")
+
+    def checkpoints(self) -> Iterator[str]:
+        """The name of each checkpoint once its answers are in `OUT/NAME`, in order of its steps."""
+        ended: set[str] = set()  # answered, or given up
+        failures: Counter[str] = Counter()
+        states: dict[str, Any] = {}
+        news = self.clock()
+        while True:
+            before, states = states, self._states()
+            for name in [name for name in states if name not in ended]:
+                finished = (self.out / name / MANIFEST).is_file()
+                if not finished and before.get(name) != states[name]:
+                    news = self.clock()  # it is new, or was still written since the last look
+                elif self._ask(self.folder / name, failures):
+                    ended.add(name)
+                    news = self.clock()
+                    yield name
+                elif failures[name] >= _MOST_FAILURES:
+                    ended.add(name)
+            quiet = self.clock() - news
+            if self.idle is not None and quiet >= 60 * self.idle and states.keys() <= ended:
+                return
+            self.wait(self.every)
+
+    def _states(self) -> dict[str, Any]:
+        """The checkpoints that are whole, and what would change if one were written on."""
+        paths = [path for path in find_checkpoints(self.folder) if is_whole(path)]
+        return {path.name: _state(path) for path in paths}
+
+    def _ask(self, path: Path, failures: Counter[str]) -> bool:
+        """Ask one checkpoint; what goes wrong is told, and tried again a few times."""
+        began = self.clock()
+        adapter = (path / "adapter_config.json").is_file()
+        model = f"{self.before}+{path}" if adapter else str(path)
+        try:
+            self._apart(
+                partial(
+                    _evaluate, model, self.suite, self.out / path.name,
+                    self.asking, self.running, self.limit,
+                )
+            )  # fmt: skip
+        except InputError as error:
+            failures[path.name] += 1
+            left = _MOST_FAILURES - failures[path.name]
+            more = "it is left out" if not left else "trying again"
+            self.say(f"{path.name}: {error}; {more}")
+            return False
+        asked = _asked(self.out / path.name)
+        self.say(f"{path.name}: {asked:,} questions in {self.clock() - began:.0f} s")
+        return True
+
+    def _apart(self, work: Callable[[], Any]) -> Any:
+        """Do it in a process of its own, which gives all its memory back."""
+        try:
+            with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+                return pool.submit(work).result()
+        except BrokenProcessPool as error:
+            raise InputError("its process died; finished answers are kept") from error
+
+
+def _evaluate(
+    model: str, suite: Questions, out: Path, asking: Asking, running: Running, limit: int | None
+) -> None:
+    evaluate(model, suite, out, asking=asking, running=running, limit=limit)
+
+
+def _asked(out: Path) -> int:
+    return int((read_manifest(out) or {}).get("requests", 0))
+
+
+def find_checkpoints(folder: Path) -> list[Path]:
+    """The folders of checkpoints in a folder, in the order of the numbers in their names.
+
+    Example:
+        >>> import tempfile
+        >>> run = Path(tempfile.mkdtemp())
+        >>> for name in ("checkpoint-1000", "checkpoint-200", "logs"):
+        ...     (run / name).mkdir()
+        >>> for name in ("checkpoint-1000", "checkpoint-200"):
+        ...     _ = (run / name / "config.json").write_text("{}")
+        >>> [path.name for path in find_checkpoints(run)]
+        ['checkpoint-200', 'checkpoint-1000']
+    """
+    try:
+        paths = [path for path in folder.iterdir() if not path.name.startswith((".", "tmp-"))]
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be watched ({error.strerror})") from error
+    found = [
+        path
+        for path in paths
+        if any((path / name).is_file() for name in ("config.json", "adapter_config.json"))
+    ]
+    return sorted(found, key=_by_number)
+
+
+def _by_number(path: Path) -> list[tuple[int, str]]:
+    return [
+        (int(part), "") if part.isdecimal() and len(part) < 20 else (0, part)
+        for part in re.split(r"(\d+)", path.name)
+    ]
+
+
+def is_whole(checkpoint: Path) -> bool:
+    """Whether all weights of a checkpoint are there, each file as long as its header says."""
+    try:
+        files = set(checkpoint.glob("*.safetensors"))
+        for index in checkpoint.glob("*.safetensors.index.json"):
+            named = json.loads(index.read_bytes())["weight_map"].values()
+            files |= {checkpoint / str(name) for name in named}
+        return bool(files or [*checkpoint.glob("*.bin")]) and all(map(_has_all_bytes, files))
+    except (OSError, ValueError, KeyError, AttributeError):  # it is being written, or removed
+        return False
+
+
+def _has_all_bytes(file: Path) -> bool:
+    """Whether a safetensors file is as long as its header says."""
+    with file.open("rb") as content:
+        length = int.from_bytes(content.read(8), "little")
+        if length > file.stat().st_size:
+            return False
+        header = json.loads(content.read(length))
+    ends = [about["data_offsets"][1] for name, about in header.items() if name != "__metadata__"]
+    return file.stat().st_size == 8 + length + max(ends, default=0)
+
+
+def _state(checkpoint: Path) -> Any:
+    """What changes while a checkpoint is written: its files, their sizes and times."""
+    try:
+        stats = [(path.name, path.stat()) for path in sorted(checkpoint.iterdir())]
+    except OSError:  # removed
+        return None
+    return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]

@@ -1,0 +1,162 @@
+"""`forgetmap watch`: checkpoints that appear, half-written ones, limits, kills."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra `eval`")
+
+from test_evaluate import other, quiz, tiny, write_jsonl  # noqa: F401 - fixtures
+
+from forgetmap.base.errors import InputError
+from forgetmap.evaluate.prompts import Asking
+from forgetmap.evaluate.questions import Suite, Task
+from forgetmap.evaluate.run import evaluate
+from forgetmap.evaluate.watch import Watch, find_checkpoints, is_whole
+from logs import Workplace
+
+pytestmark = [pytest.mark.model, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture
+def run(tiny, other, tmp_path):  # noqa: F811
+    """A training run that saved two checkpoints: the same model, and another."""
+    folder = tmp_path / "run"
+    shutil.copytree(tiny, folder / "checkpoint-20")
+    shutil.copytree(other, folder / "checkpoint-100")
+    write_jsonl(tmp_path / "mine.jsonl", quiz(60))
+    return folder
+
+
+def watch(run, tiny, **options):  # noqa: F811
+    suite = run.parent / "mine.jsonl"
+    options = {"suite": suite, "every": 0, "idle": 0, "seconds": 600} | options
+    return Watch(run, tiny, run.parent / "out", **options)
+
+
+def test_checkpoints_come_in_the_order_of_their_steps(run, tiny):  # noqa: F811
+    told = []
+    watched = watch(run, tiny, say=told.append)
+    watched.start()
+    assert watched.limit is None
+    assert list(watched.checkpoints()) == ["checkpoint-20", "checkpoint-100"]
+    assert [text.partition(":")[0] for text in told] == [
+        "before",
+        "checkpoint-20",
+        "checkpoint-100",
+    ]
+    assert all((run.parent / "out" / name / "manifest.json").is_file() for name in ("before",))
+
+
+def test_a_checkpoint_that_is_being_written_is_waited_for(run, tiny):  # noqa: F811
+    weights = run / "checkpoint-100" / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-1000])
+    assert not is_whole(run / "checkpoint-100")
+    looks = []
+
+    def wait(_seconds):
+        looks.append(1)
+        if len(looks) == 5:
+            weights.write_bytes(whole)
+
+    clock = itertools.count().__next__  # a second passes whenever somebody looks at it
+    watched = watch(run, tiny, wait=wait, clock=clock, idle=1)
+    watched.start()
+    assert list(watched.checkpoints()) == ["checkpoint-20", "checkpoint-100"]
+    assert len(looks) > 5
+
+
+def test_a_missing_shard_is_waited_for(run):
+    index = {"weight_map": {"a": "model.safetensors", "b": "model-2.safetensors"}}
+    (run / "checkpoint-20" / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert not is_whole(run / "checkpoint-20")
+    assert is_whole(run / "checkpoint-100")
+
+
+def test_a_broken_checkpoint_is_told_and_the_others_go_on(run, tiny):  # noqa: F811
+    (run / "checkpoint-20" / "config.json").write_text("{}")
+    told = []
+    watched = watch(run, tiny, say=told.append)
+    watched.start()
+    assert list(watched.checkpoints()) == ["checkpoint-100"]
+    failed = [text for text in told if text.startswith("checkpoint-20: ")]
+    assert len(failed) == 3
+    assert failed[-1].endswith("it is left out")
+
+
+def test_what_is_finished_is_not_asked_again(run, tiny, tmp_path):  # noqa: F811
+    first = watch(run, tiny)
+    first.start()
+    assert next(first.checkpoints()) == "checkpoint-20"  # and then the machine dies
+    shutil.rmtree(run / "checkpoint-20")  # as trainers do with old ones
+    asked = (tmp_path / "out" / "checkpoint-20" / "manifest.json").stat().st_mtime_ns
+    again = watch(run, tiny)
+    again.start()
+    assert list(again.checkpoints()) == ["checkpoint-100"]
+    assert (tmp_path / "out" / "checkpoint-20" / "manifest.json").stat().st_mtime_ns == asked
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot be watched"):
+        find_checkpoints(tmp_path / "nowhere")
+
+
+@pytest.fixture
+def hook():
+    """A web server that keeps what is posted to it."""
+    posted = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_words):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server.posted = posted
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def known_to(model, count, out):
+    """Questions that a model answers right: its own choice is the right one."""
+    asked = {question.ref: question for question in quiz(count)}
+    task = Task("quiz", "Quiz", lambda: list(asked.values()))
+    done = evaluate(model, Suite("quiz", "1", (task,)), out, asking=Asking(chat=True))
+    rows = [row for batch in done.samples.to_batches() for row in batch.to_pylist()]
+    picked = {
+        row["item_ref"]: row["option_probabilities"] for row in rows if row["metric"] == "acc"
+    }
+    return [
+        replace(asked[ref], target=asked[ref].choices[chances.index(max(chances))])
+        for ref, chances in picked.items()
+    ]
+
+
+def test_the_command_draws_a_page_and_stops_at_a_limit(run, tiny, hook, work: Workplace):  # noqa: F811
+    write_jsonl(work / "many.jsonl", known_to(tiny, 100, work / "first"))
+    base = ("watch", run, "--before", tiny, "--suite", "many.jsonl", "--idle", "0")
+    told = work.worked(*base, "--every", "0")
+    assert "checkpoint-20: " in told.stdout
+    page = (work / "forgetmap-watch" / "lineage.html").read_text()
+    assert 'http-equiv="refresh"' in page
+    assert "checkpoint-100" in page
+    address = f"http://127.0.0.1:{hook.server_port}"
+    limit = ("--gate", "max-forgetting=0.0001", "--webhook", address)
+    broken = work.run(*base, "--every", "0", *limit)
+    assert broken.exit_code == 1, broken.output
+    assert hook.posted == [{"checkpoint": "checkpoint-100", "breaks": ["max-forgetting=0.0001"]}]
+    work.refused(*base, "--gate", "sometimes=1", says=["sometimes"])
