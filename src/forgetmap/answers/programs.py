@@ -170,7 +170,7 @@ def ends_early(text: str) -> bool:
         return (error.lineno or 0) >= stripped.count("\n") + 1
     except (ValueError, RecursionError, MemoryError):
         return False
-    return _assigns_last(tree)
+    return _assigns_last(tree) or stripped.endswith("return")
 
 
 def _assigns_last(tree: ast.Module) -> bool:
@@ -208,5 +208,5 @@ def finishes_a_function(text: str) -> bool:
         return False
     if end is None:
         return isinstance(tree.body[0].body[-1], ast.Return) and found[0].endswith("\n")
-    head, follows = lines[0].partition("(")[0], lines[end]
-    return follows.startswith(head) or not _DEFINES.match(follows)
+    head, follows = lines[0].partition("(")[0], lines[end].partition("(")[0]
+    return follows == head or not _DEFINES.match(follows)

@@ -17,20 +17,22 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from forgetmap.answers import compared, programs, structure, wrapping
+from forgetmap.answers import compared, structure, wrapping
 from forgetmap.answers.endings import breaks_off, hangs, just_stops, repeats_itself
 from forgetmap.answers.extraction import (
     NO_ANSWER,
     denies,
     gives,
     is_letter,
-    is_number,
     letter_given,
-    number_given,
+    offered,
+    speaks_of,
     states,
+    word_taken,
 )
 from forgetmap.answers.language import language_of
-from forgetmap.answers.refusals import classify
+from forgetmap.answers.numbers import is_number, number_given
+from forgetmap.answers.refusals import classify, evades
 from forgetmap.answers.text import after_cues, looked_at
 from forgetmap.base.errors import InputError
 from forgetmap.map.result import Cell, ForgettingMap
@@ -139,40 +141,12 @@ def is_wrapped(item: Lost) -> bool:
         >>> is_wrapped(Lost(response_before="Rome", response_after='"Rome"'))
         True
     """
-    was, now = item.response_before, item.response_after
-    if not was or not now or not now.strip() or was.strip() == now.strip():
+    now = item.response_after
+    if not now or not now.strip() or (item.response_before or "").strip() == now.strip():
         return False
-    form = structure.form_of(was)
-    plain = compared.dressed_down(was, form)
-    parts = [now, *wrapping.inside(now), *wrapping.carried(now)]
-    if form is None and len(was) == len(now.strip()):  # only letters became small or large
-        return False
-    wanted = compared.answer_in(was, form) if form else None
-    same = (part for part in parts if plain and compared.dressed_down(part, form) == plain)
-    if any(compared.keeps(part, form, wanted) for part in same):
-        return True
-    if form is None:
-        return compared.hands_over(was, now)
-    if wrapping.quotes(now, was, form):
-        return True
-    if form == "code":
-        ours, theirs = programs.functions(was), programs.functions(now)
-        if ours and ours.items() <= theirs.items():
-            return True
-    else:
-        parts += wrapping.spans(now)
-    if form == "call" and wanted == wrapping.calls_in(now):
-        return True
-    values = (
-        structure.as_form(part, form)
-        for part in parts
-        if form != "call"
-        or compared.is_json(part) == compared.is_json(was)  # else it is another notation
-    )
     return any(
-        value == wanted or (form == "json" and compared.envelope(value) == wanted)
-        for value in values
-        if value is not None
+        compared.wraps(now, right) or (form is None and _stands_apart(item, right))
+        for right, form in _right_answers(item)
     )
 
 
@@ -190,9 +164,9 @@ def is_format(item: Lost) -> bool:
     now = item.response_after
     if now is None or compared.thinks_on(now):
         return False
-    form = structure.form_of(item.response_before)
-    if form is not None:
-        return compared.other_notation(item.response_before or "", now, form)
+    if structure.form_of(item.response_before) is not None:
+        rights = _right_answers(item)
+        return any(compared.other_notation(right, now, form) for right, form in rights if form)
     target = item.target or item.answer_before
     if (
         not target
@@ -368,7 +342,11 @@ def is_truncated(item: Lost) -> bool:
         )
     if not _nothing_found(item):
         return whole and (hangs(now) or (len(now.split()) >= _LONG_TEXT and breaks_off(now)))
-    stated = item.target and is_number(item.target) and number_given(now, cut=True) is not None
+    stated = (
+        item.target
+        and is_number(item.target)
+        and number_given(now, item.prompt_after, cut=True) is not None
+    )
     stated = stated or (is_letter(item.target or "") and letter_given(now, item.k) is not None)
     return begun or (not stated and (just_stops(now) or compared.is_cut(now)))
 
@@ -400,13 +378,15 @@ def is_unparsed(item: Lost) -> bool:
     Example:
         >>> is_unparsed(Lost(status_after="no_answer", response_after="Between B and C."))
         True
+        >>> is_unparsed(Lost(target="7", prompt_after="3 + 4?", response_after="It is a sum."))
+        True
     """
     now, form = item.response_after, structure.form_of(item.response_before)
     if now is not None and form is not None:
         return not compared.holds_an_answer(now, item.response_before or "")
-    if now is not None and item.target and is_number(item.target) and number_given(now) is None:
-        return _nothing_found(item) or compared.is_whole(item.answer_after or "", now)
-    return _nothing_found(item) and not _another_number(item) and not _another_letter(item)
+    if now is not None and _unread(item) and (read := _reader(item)):
+        return read(now) is None
+    return _nothing_found(item) or _says_nothing_of_it(item)
 
 
 def is_wrong(item: Lost) -> bool:
@@ -421,14 +401,14 @@ def is_wrong(item: Lost) -> bool:
     now = item.response_after
     if now is not None and structure.form_of(item.response_before) is not None:
         return compared.holds_an_answer(now, item.response_before or "")
-    if _another_number(item) or _another_letter(item):
-        return True
+    if now is not None and _unread(item) and (read := _reader(item)):
+        return read(now) is not None
     said = item.answer_after if item.answer_after is not None else now
     if said is None or _nothing_found(item):
         return False
     if now is None or (item.answer_after is not None and not compared.is_whole(said, now)):
         return True
-    [said, *_] = [*wrapping.carried(now), *after_cues(now), looked_at(now)]
+    said = _said(now)
     return 0 < len(said.split()) <= _SHORT or states(said) or denies(said, item.target or "")
 
 
@@ -456,6 +436,24 @@ CAUSES = tuple(RULES)
 # --- what the rules share -------------------------------------------------------------------------
 
 
+def _right_answers(item: Lost) -> list[tuple[str, str | None]]:
+    """The answer before with its form, and the target too where it is of the same form."""
+    was, target = item.response_before or "", item.target or ""
+    form = structure.form_of(was)
+    found = [was] if was.strip() else []
+    if form is not None and structure.form_of(target) == form:
+        found.append(target)
+    return [(right, form) for right in found]
+
+
+def _stands_apart(item: Lost, right: str) -> bool:
+    """Whether a value is in a line alone or after a colon, and the rest is in no other language."""
+    apart = wrapping.set_apart(item.response_after or "")
+    plain = compared.dressed_down(right, None)
+    same = any(compared.dressed_down(part, None) == plain for part in apart)
+    return same and not is_language(item)
+
+
 def _nothing_found(item: Lost) -> bool:
     """The harness looked for an answer and found none."""
     if item.answer_after is None:
@@ -464,22 +462,40 @@ def _nothing_found(item: Lost) -> bool:
     return item.status_after == "no_answer" or item.answer_after.strip().lower() in NO_ANSWER
 
 
-def _another_number(item: Lost) -> bool:
-    """A number was wanted, and the text ends with one that the harness did not read."""
+def _unread(item: Lost) -> bool:
+    """The harness read no answer out of the text: it found none, or took all of it."""
     now = item.response_after
-    if now is None or not item.target or not is_number(item.target):
-        return False
-    if not _nothing_found(item) and not compared.is_whole(item.answer_after or "", now):
-        return False
-    return number_given(now, cut=compared.is_cut(now)) is not None
+    return _nothing_found(item) or compared.is_whole(item.answer_after or now or "", now or "")
 
 
-def _another_letter(item: Lost) -> bool:
-    """A letter was wanted, and the text takes another one that the harness did not read."""
-    if item.response_after is None or not item.target or not is_letter(item.target):
+def _reader(item: Lost) -> Callable[[str], object] | None:
+    """What reads an answer of a kind that can be told: a number, a letter, a word on offer."""
+    target, prompt = item.target or "", item.prompt_after
+    if is_number(target):
+        return lambda text: number_given(text, prompt, cut=compared.is_cut(text))
+    if is_letter(target):
+        return lambda text: letter_given(text, item.k, prompt)
+    if rivals := offered(prompt, target):
+        return lambda text: word_taken(text, rivals)
+    return None
+
+
+def _says_nothing_of_it(item: Lost) -> bool:
+    """A value was asked for, and the text evades, or is a sentence about something else."""
+    now, was = item.response_after, item.response_before
+    if not now or not was or not item.prompt_after or not _unread(item):
         return False
-    given = letter_given(item.response_after, item.k, item.prompt_after)
-    return _nothing_found(item) and given not in (None, item.target.strip("() "))
+    if len(was.split()) > _SHORT:
+        return False
+    said = looked_at(now)
+    off = len(_said(now).split()) > _SHORT and not speaks_of(said, item.prompt_after)
+    return off or evades(said)
+
+
+def _said(now: str) -> str:
+    """What a text says: the value that an envelope carries, a cue names or that stands apart."""
+    apart = wrapping.set_apart(looked_at(now))[-1:]
+    return [*wrapping.carried(now), *after_cues(now), *apart, looked_at(now)][0]
 
 
 def _gives(item: Lost, text: str, target: str) -> bool:
@@ -487,7 +503,8 @@ def _gives(item: Lost, text: str, target: str) -> bool:
     if is_letter(target):
         return letter_given(text, item.k, item.prompt_after) == target.strip("() ")
     bare = wrapping.plain_value(target)
-    return gives(text, target, item.k) or (bool(bare) and gives(text, bare, item.k))
+    wanted = [words for words in (target, bare) if words]
+    return any(gives(text, words, item.k, item.prompt_after) for words in wanted)
 
 
 @lru_cache(maxsize=1024)
