@@ -34,7 +34,10 @@ STUDY_PAIRS = [
 ]
 OWN_TASKS = ("atlas_different_words", "atlas_letter_counts", "atlas_steps", "sums")
 """Written tasks whose questions this project made itself."""
-LEFT_OUT = ("smollm2-hot", "gemma-refusing", "gemma-tutor", "wider-gemma-advice")
+LEFT_OUT = (
+    *("smollm2-hot", "gemma-refusing", "gemma-tutor", "wider-gemma-advice"),
+    *("sixth-gemma-shy", "sixth-gemma-musing"),
+)
 """Runs that would teach nothing: word salad at a high temperature, and our own sentences copied."""
 FIELDS = (
     *("before", "after", "runs_before", "runs_after", "target", "answer_before", "answer_after"),
