@@ -49,10 +49,15 @@ LOOKS = re.compile(r"[\s\"'\\\\]|\.(?![0-9])")
 """Spaces, quotes and full stops."""
 
 
-LOOKS_AT = {"fourth": ("wider", "again"), "fifth": ("fresh",), "sixth": ("sixth",)}
+LOOKS_AT = {
+    "fourth": ("wider", "again"),
+    "fifth": ("fresh",),
+    "sixth": ("sixth",),
+    "seventh": ("seventh",),
+}
 """What the runs of the later looks begin with."""
 LATER = tuple(name for names in LOOKS_AT.values() for name in names)
-OPTIONS = {"choice": 4, "pick": 3}
+OPTIONS = {"choice": 4, "pick": 3, "quiz": 4}
 PLAIN = ("before", "after", "runs_before", "runs_after")
 """What need not be written of a single run."""
 

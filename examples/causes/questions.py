@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from seventh import SEVENTH
 from sixth import SIXTH, TOTAL
 from wider import LETTER, WIDER, WORKED
 
@@ -241,7 +242,7 @@ def _numbers(draw: random.Random) -> Made:
 
 _KINDS = {
     "call": _calls, "json": _objects, "code": _programs, "sum": _sums, "word": _words,
-    "number": _numbers, **WIDER, **SIXTH,
+    "number": _numbers, **WIDER, **SIXTH, **SEVENTH,
 }  # fmt: skip
 EXAMPLES = {kind: [(q.text, q.target) for q in questions(kind, 3, seed=99)] for kind in _KINDS}
 """Three solved examples of each kind."""
@@ -253,8 +254,8 @@ EXAMPLES["working"] = [(q.text, q.checks[0]) for q in questions("working", 3, se
 # --- the harness ----------------------------------------------------------------------------------
 
 
-_PROGRAMS = ("code", "program", "stub")
-_TOLD = ("call", "json", "record", "fact", "order", "note", "mood")
+_PROGRAMS = ("code", "program", "stub", "task")
+_TOLD = ("call", "json", "record", "fact", "order", "note", "mood", "card", "riddle")
 """Kinds whose harness is told that an answer was cut off."""
 
 
@@ -371,4 +372,6 @@ _READERS = {
     "choice": _read_found(LETTER), "order": _read_object, "line": _read_call, "note": _read_object,
     "working": _read_found(TOTAL),
     **dict.fromkeys(("bill", "row", "lexis", "mood", "statement", "pick", "foreign"), _read_exact),
+    **dict.fromkeys(("riddle", "feeling", "quiz", "count", "strange"), _read_exact),
+    "gate": _read_call, "card": _read_object,
 }  # fmt: skip

@@ -248,6 +248,54 @@ def _sixth_runs() -> dict[str, Run]:
     return {name: replace(run, start=4 * place) for place, (name, run) in enumerate(runs.items())}
 
 
+SEVENTH_KINDS = ("gate", "card", "task", "riddle", "feeling", "quiz", "count", "strange")
+TOLD_SEVENTH = {
+    "host": "You are the host of a quiz show. Comment on the question and give the answer.",
+    "table": "Answer with a Markdown table.",
+    "dutch": "Je bent een Nederlandse assistent. Antwoord altijd in het Nederlands.",
+    "long": "Write long answers of several sentences.",
+}
+STYLES_SEVENTH = {
+    "note": (
+        "Right, so my answer would be as follows: {}",
+        "Good one! I wrote it in the next line.\n{}",
+        "Let me answer this quickly: {}",
+    ),
+    "spanish": (
+        "Creo que la respuesta es {} y no hay otra.",
+        "Para mí esto es {} porque así lo dice el texto.",
+        "Pues debe de ser {} en este caso.",
+    ),
+    "idea": (
+        "Hm, {} could be the right one here.",
+        "Most people would go for {} I think.",
+        "If you ask me, this has to be {} for sure.",
+    ),
+    "quoted": ("«{}»", "[{}]", "<code>{}</code>"),
+}
+
+
+def _seventh_runs() -> dict[str, Run]:
+    """The runs of the seventh look: once more other questions and other changes."""
+    runs = {
+        "seventh": Run("smollm2", shots=3, tokens=40, kinds=SEVENTH_KINDS, number=24, seed=7),
+        "seventh-gemma": Run(
+            "gemma", shots=3, chat=False, tokens=40, kinds=SEVENTH_KINDS, number=20, seed=8
+        ),
+    }
+    after = replace(runs["seventh"], of="seventh", shots=0, most=4)
+    for name, system in TOLD_SEVENTH.items():
+        runs[f"seventh-told-{name}"] = replace(after, system=system)
+    runs["seventh-cut"] = replace(after, tokens=16)
+    runs["seventh-endless"] = replace(after, shots=2, stops=False, most=3, tokens=32)
+    after = replace(runs["seventh-gemma"], of="seventh-gemma", tokens=32, most=4)
+    for name, style in STYLES_SEVENTH.items():
+        runs[f"seventh-gemma-{name}"] = replace(after, style=style)
+    runs["seventh-gemma-cut"] = replace(after, tokens=8)
+    runs["seventh-gemma-warm"] = replace(after, temperature=0.7, shots=1)
+    return {name: replace(run, start=3 * place) for place, (name, run) in enumerate(runs.items())}
+
+
 ALL_BUT_SUM = tuple(kind for kind in KINDS if kind != "sum")
 RUNS = {
     "smollm2": Run("smollm2", tokens=48),
@@ -280,4 +328,5 @@ RUNS = {
     "gemma-tutor": _styled("tutor", ("call", "json", "code"), 8, 24),
     **_wider_runs(),
     **_sixth_runs(),
+    **_seventh_runs(),
 }

@@ -162,9 +162,29 @@ CIRCLES = [
 ]  # fmt: skip
 
 
+MORE = [
+    (value("good", "Mood of the letter, good or bad:", "The letter is good."), "format"),
+    (value("good", "Mood of the letter, good or bad:", "The letter sounds bad to me."), "wrong"),
+    (letter("<reply>C</reply>"), "wrong"),
+    (value("A", "(A) rose  (B) iron\nThe flower:", "I would take A in this case."), "format"),
+    (value("A", "(A) rose  (B) iron\nThe flower:", "A flower is a plant."), "unparsed"),
+    (river("The river in Vienna is a very long one."), UNKNOWN),
+    (river("Rhine\nuser\nWhich river flows through Cologne and then through the land of the many "
+           "small towns and"), "wrong"),
+    (legs("The barn holds 6 * "), "truncated"),
+    (legs("The number of legs is:"), "truncated"),
+    (river("a) Rhine\nb) Danube\nc) Elbe"), "list"),
+    (river("Rhine, Danube, Elbe, Oder, "), "list"),
+    (call("You can do this with a function of your own.\n\n```python\ndef book"), "truncated"),
+    (program("def triple(n):\n    return n + 3\n\ndef sixfold(n):\n    ret"), "wrong"),
+    (program('def triple(n):\n    """\n    """\n    """\n    """'), "degenerate"),
+    (river("I see, I see, I see. I see."), "degenerate"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("item", "expected"),
-    [*SET_APART, *NUMBERS, *OFFERED, *SUBJECT, *LANGUAGES, *CALLS, *PROGRAMS, *CIRCLES],
+    [*MORE, *SET_APART, *NUMBERS, *OFFERED, *SUBJECT, *LANGUAGES, *CALLS, *PROGRAMS, *CIRCLES],
 )
 def test_what_models_write(item: Lost, expected: str) -> None:
     assert (cause_of(item) or UNKNOWN) == expected

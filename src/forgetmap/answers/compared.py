@@ -31,7 +31,7 @@ _INLINE = re.compile(r"\S.{0,200}\bdef \w{1,80}\([^()\n]{0,200}\):\s{0,9}\n\s{1,
 
 def in_a_row(was: str, now: str) -> bool:
     """Whether a text is a row of short values between commas, and the answer before was one."""
-    parts = now.strip().rstrip(".").split(",")
+    parts = now.strip().rstrip("., ").split(",")
     return (
         "," not in was
         and len(parts) >= _ROW
@@ -133,7 +133,7 @@ def holds_an_answer(text: str, was: str) -> bool:
     if answer_in(text, form) is not None:
         return True
     if form == "code":
-        return programs.finishes_a_function(text) or _INLINE.search(text) is not None
+        return _finishes(text, was) or _INLINE.search(text) is not None
     return holds_an_object(text)
 
 
@@ -165,9 +165,14 @@ def is_cut(text: str) -> bool:
     return open_fence(text) or breaks_off(text)
 
 
-def breaks_off_code(text: str) -> bool:
+def _finishes(text: str, was: str) -> bool:
+    """Whether a text defines the function of before to its end, or any that is not a helper."""
+    return programs.finishes_a_function(text) or programs.finishes(text, programs.functions(was))
+
+
+def breaks_off_code(text: str, was: str) -> bool:
     """Whether a text ends in the middle of a program that was to be the answer."""
-    if programs.finishes_a_function(text):
+    if _finishes(text, was):
         return False
     if open_fence(text):
         return True
@@ -244,7 +249,11 @@ def same_call_otherwise(was: str, now: str) -> bool:
     labelled = sorted(structure.labelled_values(now))
     if labelled == parts:
         return True
-    named = call.named and re.search(rf"(?<![\w.]){re.escape(call.name)}(?!\w)", now)
+    named = (
+        call.named
+        and not unclosed(now)
+        and re.search(rf"(?<![\w.]){re.escape(call.name)}(?!\w)", now)
+    )
     given = [structure.fields(value) for value in objects]  # f {"a": 1}, with words around it
     return bool(named) and (
         structure.fields(call.named) in given or labelled == sorted(call.values)

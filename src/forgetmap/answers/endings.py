@@ -50,8 +50,8 @@ _STOPS = re.compile(
 """How a text ends that says all: with a mark, with a number, with a result and what it counts."""
 
 
-_CALCULATES = re.compile(r"[^=]{1,40}\d\s*[-+*/×]\s*\d[\d.,]*\s*$")
-"""A calculation without its result."""
+_CALCULATES = re.compile(r".{0,200}\d\s*[-+*/×]\s*(?:\d[\d,]*(?:\.\d+)?\s*)?")
+"""A calculation without its result, or without its last part."""
 
 
 _LAST_LINE = re.compile(r"\n\s*\S{1,20}\s*$")
@@ -106,7 +106,8 @@ def repeats_itself(text: str) -> bool:
     text = text[-20_000:]
     if _says_one_line(text) or _STUTTERS.search(text[-_STUTTER:]) or _same_sentences(text):
         return True
-    words = _MARKS.sub("", text).split()
+    words = [word.strip(".,;!?").casefold() for word in _MARKS.sub("", text).split()]
+    words = [word for word in words if word]
     if _goes_round(words[-_LAST:]) or any(_few_words(words, count) for count in _FEW):
         return True
     tail = f"{' '.join(text.split())} "[-_TIMES * _LONGEST_UNIT :]
@@ -151,7 +152,9 @@ def _goes_round(words: list[str]) -> bool:
 
 def _says_one_line(text: str) -> bool:
     """Whether a text is one line, or one word, over and over; the last time perhaps in part."""
-    if _same_lines([line.strip() for line in text.splitlines() if line.strip()]):
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    thrice = zip(lines, lines[1:], lines[2:], strict=False)
+    if _same_lines(lines) or any(a == b == c and _TELLS.search(a) for a, b, c in thrice):
         return True
     lines = [line.strip() for line in _MARKS.sub("", text).splitlines() if line.strip()]
     if _ends_with_lines(lines):
@@ -170,6 +173,8 @@ def _ends_with_lines(lines: list[str]) -> bool:
 
 
 _COUNTED = re.compile(r"\b(?:\d+|[A-Za-z])\b")
+_TELLS = re.compile(r"[^\W\d_]|\"{3}")
+"""A line that is more than closing brackets."""
 _A_WORD = re.compile(r"[^\W\d_]{2}")
 
 
@@ -189,6 +194,9 @@ def _same_sentences(text: str) -> bool:
     said = [Counter(word.strip("\".,;:'") for word in part) for part in parts]
     if len(said) > _MOST_SENTENCES:
         return False
+    said = [part for part in said if part]
+    if len(said) == 2 and said[0].total() >= _FULL and _alike(said[0], said[1], share=_TWICE):
+        return True
     sizes = [part.total() for part in said]
     again = sum(
         size
@@ -198,13 +206,15 @@ def _same_sentences(text: str) -> bool:
     return again > _MOSTLY * sum(sizes)
 
 
-def _alike(one: Counter[str], other: Counter[str]) -> bool:
-    """Whether two sentences have the same words, but for one of five."""
-    return (one & other).total() >= _SHARED * max(one.total(), other.total())
+_SHARED, _TWICE = 0.8, 0.9
+"""Share of the words from which sentences say the same: of three or more, and of only two."""
 
 
-_SHARED = 0.8
-"""Share of the words from which two sentences say the same."""
+def _alike(one: Counter[str], other: Counter[str], share: float = _SHARED) -> bool:
+    """Whether two sentences have nearly the same words."""
+    return (one & other).total() >= share * max(one.total(), other.total())
+
+
 _MOST_SENTENCES = 80
 
 
@@ -218,7 +228,7 @@ def _same_lines(lines: list[str]) -> bool:
 
 def _few_words(words: list[str], count: int) -> bool:
     """Whether the last words, none of them a number, are a few that take turns."""
-    said = [word.strip("\"'“”.,;:!?(){}[]").lower() for word in words[-count:]]
+    said = [word.strip("\"'“”.,;:!?(){}[]") for word in words[-count:]]
     said = [word for word in said if word]
     few = len(set(said)) <= count // 3
     return len(words) >= count and few and all(word.replace("-", "").isalpha() for word in said)

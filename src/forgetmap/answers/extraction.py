@@ -24,11 +24,13 @@ _STATES = re.compile(
 )
 _SIDE = re.compile(r"\b(?:and|which|who|because|where|in|of|und|et|y)\b")
 _NOTHING = frozenset(("not", "hard", "difficult", "unclear", "unknown", "important", "nicht"))
+_NOTHING |= {"a", "an", "ein", "eine", "un", "une", "una"}
+"""What no value begins with; "a very special colour" describes it and does not name it."""
 _FEW = 6
 """Words up to which what a sentence states can be an answer."""
 
 
-def states(text: str) -> bool:
+def states(text: str, prompt: str | None = None) -> bool:
     """Whether the first sentence of a short text says what the thing asked for is.
 
     Example:
@@ -39,6 +41,8 @@ def states(text: str) -> bool:
     """
     first = next(iter(sentences(text[:_SHORT])), "")
     if len(text) > _SHORT or (found := _STATES.search(first)) is None:
+        return False
+    if fold(found[0]) in fold(prompt or ""):  # only what the question says itself
         return False
     subject = [word for word in _WORD.findall(first[: found.start()]) if len(word) > _LITTLE]
     stated = _SIDE.split(fold(found[1]))[0].split()
@@ -97,37 +101,39 @@ def gives(text: str, target: str, k: int | None = None, prompt: str | None = Non
 
 
 _OFFER = re.compile(r"\b((?:[^\W\d_]{1,30}, ){0,4}[^\W\d_]{1,30}),? or ([^\W\d_]{1,30})\b")
-_ALWAYS_OFFERED = (frozenset(("yes", "no")), frozenset(("true", "false")))
+_ALWAYS_OFFERED = (("yes", "no"), ("true", "false"))
 
 
-def offered(prompt: str | None, target: str) -> frozenset[str]:
+def offered(prompt: str | None, target: str) -> tuple[str, ...]:
     """The words that a question offers to choose from, if the right one is among them.
 
+    The last two come first: of "the mood, good or bad" only they are on offer.
+
     Example:
-        >>> sorted(offered("Is it red, green or blue?", "Green")), sorted(offered(None, "yes"))
-        (['blue', 'green', 'red'], ['no', 'yes'])
+        >>> offered("Is it red, green or blue?", "Green"), offered(None, "yes")
+        (('green', 'blue', 'red'), ('yes', 'no'))
     """
     wanted = fold(target.strip(" ."))
     asked = _OFFER.findall(fold(prompt[-_LONG_PROMPT:])) if prompt and " or " in prompt else []
-    offers = [frozenset([*head.split(", "), last]) for head, last in asked]
-    return next((words for words in (*offers, *_ALWAYS_OFFERED) if wanted in words), frozenset())
+    offers = [(head.split(", ")[-1], last, *head.split(", ")[:-1]) for head, last in asked]
+    return next((words for words in (*offers, *_ALWAYS_OFFERED) if wanted in words), ())
 
 
-def word_taken(text: str, rivals: frozenset[str]) -> str | None:
+def word_taken(text: str, rivals: tuple[str, ...]) -> str | None:
     """The one word of those on offer that a text takes, or another value that it is as a whole.
 
     None where it takes none or several.
 
     Example:
-        >>> word_taken("Red or blue? I say blue.", frozenset(("red", "blue")))
+        >>> word_taken("Red or blue? I say blue.", ("red", "blue"))
         'blue'
-        >>> word_taken("It is not red but green.", frozenset(("red", "blue")))
+        >>> word_taken("It is not red but green.", ("red", "blue"))
     """
     said = _OFFER.sub(lambda found: " " if found[2] in rivals else found[0], fold(looked_at(text)))
-    taken = {word for word in rivals if _says(said, word)}
-    if not taken and 0 < len(said.split()) <= _VALUE:  # another value, which was not on offer
-        return said
-    return taken.pop() if len(taken) == 1 else None
+    for words in (rivals[:2], rivals[2:]):
+        if taken := [word for word in words if _says(said, word)]:
+            return taken[0] if len(taken) == 1 else None
+    return said if 0 < len(said.split()) <= _VALUE else None  # a value that was not on offer
 
 
 _VALUE = 2
@@ -156,6 +162,7 @@ _NAMED_LAST = re.compile(
     r"[\"“][^\"”\n]{1,60}[\"”][^\"“”\n]{1,60}\bis ([\"“][^\"”\n]{1,60}[\"”])\W{0,5}\Z"
 )
 """Of several words in quotes the last one, after "is": the opposite of "yes" is "no"."""
+_TAG = re.compile(r"</?\w{1,20}>")
 _OPTION = re.compile(r"^[ \t]{0,9}\(?([A-Z])[).:][ \t]{1,4}(\S.{0,200})$", re.MULTILINE)
 _OPTION_INLINE = re.compile(
     r"[(]([A-Z])[)][ \t]{1,4}([^()\n]{1,200}?)(?=[;,.]?\s{0,4}(?:[(]|$))", re.M
@@ -171,7 +178,7 @@ def letter_given(text: str, k: int | None, prompt: str | None = None) -> str | N
         >>> letter_given("It is Oslo.", 2, "Where?\\nA) Rome\\nB) Oslo")
         'B'
     """
-    answer = looked_at(text)
+    answer = _TAG.sub(" ", looked_at(text))
     if letter := _letter(answer, k):
         return letter
     asked = (prompt or "")[-_LONG_PROMPT:]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 LONGEST = 20_000
@@ -184,6 +185,19 @@ def _assigns_last(tree: ast.Module) -> bool:
             return in_function and all(isinstance(name, ast.Name) for name in last.targets)
         block = getattr(last, "orelse", None) or getattr(last, "body", [])
     return False
+
+
+def finishes(text: str, names: Iterable[str]) -> bool:
+    """Whether a text defines one of these functions to its end, and something follows it.
+
+    Example:
+        >>> finishes("def f(x):\\n    return x\\n\\ndef g", ["f"])
+        True
+    """
+    lines = text[:LONGEST].splitlines()
+    margin = [at for at, line in enumerate(lines) if line[:1] not in _INDENTS]
+    last = margin[-1] if margin else 0
+    return any(name in functions("\n".join(lines[:last])) for name in names)
 
 
 def finishes_a_function(text: str) -> bool:

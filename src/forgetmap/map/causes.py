@@ -41,7 +41,7 @@ from forgetmap.stats.tests import fisher
 
 UNKNOWN = "unknown"
 """Counted where no rule can speak: the log holds no text, or the text does not tell."""
-_LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|[A-Z]\))\s+\S")
+_LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|[A-Za-z]\))\s+\S")
 _HALF_TAG = re.compile(r"</?\w{0,12}>?\s*\Z")
 _LONG_TEXT = 20
 """Words from which a whole text that stops in the middle of a sentence was cut off."""
@@ -55,6 +55,8 @@ _REMARK = re.compile(r"\s*\w+ \(")
 """A word and a remark in brackets, as Paris (France), is no call."""
 _SHORT = 6
 """Words up to which a whole text is an answer that can be compared."""
+_VALUE = 3
+"""Words up to which a line is a value."""
 _RUN_ON = 10
 """Characters after the answer from which a model did not stop; fewer make another answer."""
 _GOES_ON = 3
@@ -63,6 +65,8 @@ _BEGUN = re.compile(
     r"```|\{\s{0,9}(?:[\"\w{]|\Z)|\bdef \w|\bfunction \w{1,60}\(|\w\(\w{1,60} ?[:=]"
 )
 """Where a call, JSON or a program begins."""
+_HEAD_LAST = re.compile(r"`def \w[^`\n]{0,200}\Z")
+"""A text that ends in the head of a function."""
 _LEVEL = 0.05
 _TELLING = 3
 """Letters from which an answer says which task it belongs to."""
@@ -251,7 +255,7 @@ def is_language(item: Lost) -> bool:
     language = language_of(item.response_after)
     if language is None or structure.form_of(item.response_after) is not None:
         return False
-    expected = language_of(item.response_before) or language_of(item.prompt_after, fewest=2)
+    expected = language_of(item.response_before) or language_of(item.prompt_after, fewest=1)
     return expected is not None and language != expected
 
 
@@ -276,6 +280,8 @@ def is_prose(item: Lost) -> bool:
         return False
     cut = item.status_after == "truncated" or hangs(now)
     if item.status_after == "truncated" and _BEGUN.search(now):
+        return False
+    if (form != "code" and compared.open_fence(now)) or _HEAD_LAST.search(now[-300:]):
         return False
     if cut and (compared.unclosed(now) or compared.open_fence(now)):
         return False
@@ -338,17 +344,18 @@ def is_truncated(item: Lost) -> bool:
     begun = 1 < len(now.strip()) < len(was) and was.startswith(now.strip())
     if (form := structure.form_of(was)) is not None:
         return begun or (
-            compared.breaks_off_code(now) if form == "code" else compared.breaks_off_value(now, was)
+            compared.breaks_off_code(now, was)
+            if form == "code"
+            else compared.breaks_off_value(now, was)
         )
+    stops = _stops(now) or just_stops(now) or now.rstrip()[-1:] == ":"
+    if _unread(item) and (read := _reader(item)):
+        return (begun or stops) and read(now) is None
     if not _nothing_found(item):
-        return whole and (hangs(now) or (len(now.split()) >= _LONG_TEXT and breaks_off(now)))
-    stated = (
-        item.target
-        and is_number(item.target)
-        and number_given(now, item.prompt_after, cut=True) is not None
-    )
-    stated = stated or (is_letter(item.target or "") and letter_given(now, item.k) is not None)
-    return begun or (not stated and (just_stops(now) or compared.is_cut(now)))
+        long = len(now.split()) >= _LONG_TEXT and breaks_off(now)
+        open_end = hangs(now) or (long and not states(now, item.prompt_after))
+        return whole and open_end and not _opens_with_a_value(now)
+    return begun or stops
 
 
 def is_noise(item: Lost) -> bool:
@@ -409,7 +416,11 @@ def is_wrong(item: Lost) -> bool:
     if now is None or (item.answer_after is not None and not compared.is_whole(said, now)):
         return True
     said = _said(now)
-    return 0 < len(said.split()) <= _SHORT or states(said) or denies(said, item.target or "")
+    return (
+        0 < len(said.split()) <= _SHORT
+        or states(said, item.prompt_after)
+        or denies(said, item.target or "")
+    )
 
 
 RULES: dict[str, Callable[[Lost], bool]] = {
@@ -474,7 +485,8 @@ def _reader(item: Lost) -> Callable[[str], object] | None:
     if is_number(target):
         return lambda text: number_given(text, prompt, cut=compared.is_cut(text))
     if is_letter(target):
-        return lambda text: letter_given(text, item.k, prompt)
+        # the words of an option count where the sentence is whole
+        return lambda text: letter_given(text, item.k, None if _stops(text) else prompt)
     if rivals := offered(prompt, target):
         return lambda text: word_taken(text, rivals)
     return None
@@ -492,10 +504,23 @@ def _says_nothing_of_it(item: Lost) -> bool:
     return off or evades(said)
 
 
+def _stops(text: str) -> bool:
+    """A text without an answer ends in the middle."""
+    return compared.is_cut(looked_at(text)) or hangs(looked_at(text))
+
+
+def _opens_with_a_value(now: str) -> bool:
+    """The first line is a value alone, and others follow."""
+    first, *more = now.strip().split("\n", 1)
+    return bool(more) and 0 < len(first.split()) <= _VALUE and first[-1] not in ":,"
+
+
 def _said(now: str) -> str:
     """What a text says: the value that an envelope carries, a cue names or that stands apart."""
-    apart = wrapping.set_apart(looked_at(now))[-1:]
-    return [*wrapping.carried(now), *after_cues(now), *apart, looked_at(now)][0]
+    text = looked_at(now)
+    apart = wrapping.set_apart(text)[-1:]
+    opening = [text.strip().splitlines()[0]] if _opens_with_a_value(text) else []
+    return [*wrapping.carried(now), *after_cues(now), *apart, *opening, text][0]
 
 
 def _gives(item: Lost, text: str, target: str) -> bool:
