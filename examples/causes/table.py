@@ -3,8 +3,8 @@
     python table.py
 
 Half of the answers, by their id, were there to develop the rules on. The other half was read last,
-when the rules were done, and then the rules were mended once more. The answers of the fourth
-and of the fifth look came after that. Their files of labels keep what the rules found then.
+when the rules were done, and then the rules were mended once more. The answers of the later looks
+came after that. Their files of labels keep what the rules found then.
 """
 
 from __future__ import annotations
@@ -73,7 +73,15 @@ def later_looks() -> str:
     fourth, fifth = labelled("fourth_"), labelled("fifth_")
     unread = [row | {"found": row.get("mended", row["found"])}
               for row in fourth if not developed_on(row)]  # fmt: skip
-    parts = {"fourth look": fourth, "its unread half, mended": unread, "fifth look": fifth}
+    return _looks({"fourth look": fourth, "its unread half, mended": unread, "fifth look": fifth})
+
+
+def last_looks() -> str:
+    """The same for the last two looks."""
+    return _looks({"sixth look": labelled("sixth_"), "seventh look": labelled("seventh_")})
+
+
+def _looks(parts: dict[str, Rows]) -> str:
     heads = [f"{name}, {len(rows)}: n, precision, recall" for name, rows in parts.items()]
     lines = ["| cause | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(parts)]
     for name in (*CAUSES, UNKNOWN):
@@ -120,4 +128,4 @@ def _lines(file: Path) -> Rows:
 
 
 if __name__ == "__main__":
-    print(later_looks(), tables(), sep="\n\n")
+    print(last_looks(), later_looks(), tables(), sep="\n\n")

@@ -53,9 +53,12 @@ def test_the_page_shows_the_tables(table: ModuleType) -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert table.tables() in page
     assert table.later_looks() in page
+    assert table.last_looks() in page
 
 
-@pytest.mark.parametrize(("look", "fewest"), [("fourth_", 500), ("fifth_", 250)])
+@pytest.mark.parametrize(
+    ("look", "fewest"), [("fourth_", 500), ("fifth_", 250), ("sixth_", 500), ("seventh_", 250)]
+)
 def test_the_later_looks_are_of_several_sources(table: ModuleType, look: str, fewest: int) -> None:
     rows = table.labelled(look)
     assert len({row["id"] for row in rows}) == len(rows) >= fewest
