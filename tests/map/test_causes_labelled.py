@@ -75,7 +75,7 @@ def test_the_later_looks_are_of_several_sources(table: ModuleType, look: str, fe
     ("look", "share"), [("fourth_", 0.945), ("fifth_", 0.96), ("sixth_", 0.92), ("seventh_", 0.873)]
 )
 def test_the_rules_do_not_get_worse(table: ModuleType, look: str, share: float) -> None:
-    """They were mended on all of these answers but the last, so this is no measure, only a guard."""
+    """They were mended on all of these answers but the last: no measure, only a guard."""
     rows = table.labelled(look)
     known = [{name: row[name] for name in Lost._fields if name in row} for row in rows]
     agree = [
