@@ -4,8 +4,8 @@
     python collect.py OUT fourth FOURTH.jsonl
 
 OUT is what ask.py wrote. STUDY holds, for some runs of the study, the folder that `forgetmap eval`
-wrote, with its texts; `fourth` and `fifth` take the runs of these looks and no study. Each line is
-an item that was right before and is right less often after.
+wrote, with its texts; `fourth`, `fifth` and `sixth` take the runs of these looks and no study. Each
+line is an item that was right before and is right less often after.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ask import RUNS, Run
 from questions import questions
+from runs import RUNS, Run
 
 from forgetmap.pairing.two_logs import pair
 from forgetmap.samples.table import Samples
@@ -34,7 +34,10 @@ STUDY_PAIRS = [
 ]
 OWN_TASKS = ("atlas_different_words", "atlas_letter_counts", "atlas_steps", "sums")
 """Written tasks whose questions this project made itself."""
-LEFT_OUT = ("smollm2-hot", "gemma-refusing", "gemma-tutor", "wider-gemma-advice")
+LEFT_OUT = (
+    *("smollm2-hot", "gemma-refusing", "gemma-tutor", "wider-gemma-advice"),
+    *("sixth-gemma-shy", "sixth-gemma-musing"),
+)
 """Runs that would teach nothing: word salad at a high temperature, and our own sentences copied."""
 FIELDS = (
     *("before", "after", "runs_before", "runs_after", "target", "answer_before", "answer_after"),
@@ -46,9 +49,15 @@ LOOKS = re.compile(r"[\s\"'\\\\]|\.(?![0-9])")
 """Spaces, quotes and full stops."""
 
 
-LOOKS_AT = {"fourth": ("wider", "again"), "fifth": ("fresh",)}
+LOOKS_AT = {
+    "fourth": ("wider", "again"),
+    "fifth": ("fresh",),
+    "sixth": ("sixth",),
+    "seventh": ("seventh",),
+}
 """What the runs of the later looks begin with."""
 LATER = tuple(name for names in LOOKS_AT.values() for name in names)
+OPTIONS = {"choice": 4, "pick": 3, "quiz": 4}
 PLAIN = ("before", "after", "runs_before", "runs_after")
 """What need not be written of a single run."""
 
@@ -90,7 +99,7 @@ def _of_runs(out: Path) -> Iterator[dict[str, Any]]:
                     "answer_before": was["answer"], "answer_after": row["answer"],
                     "status_after": row["status"], "prompt_after": question.text,
                     "response_before": was["text"], "response_after": row["text"],
-                    **({"k": 4} if question.kind == "choice" else {}),
+                    **({"k": OPTIONS[question.kind]} if question.kind in OPTIONS else {}),
                 }  # fmt: skip
 
 

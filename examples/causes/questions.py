@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from seventh import SEVENTH
+from sixth import SIXTH, TOTAL
 from wider import LETTER, WIDER, WORKED
 
 from forgetmap.capabilities.scorers.sandbox.programs import Program, run_all
@@ -240,19 +242,20 @@ def _numbers(draw: random.Random) -> Made:
 
 _KINDS = {
     "call": _calls, "json": _objects, "code": _programs, "sum": _sums, "word": _words,
-    "number": _numbers, **WIDER,
+    "number": _numbers, **WIDER, **SIXTH, **SEVENTH,
 }  # fmt: skip
 EXAMPLES = {kind: [(q.text, q.target) for q in questions(kind, 3, seed=99)] for kind in _KINDS}
 """Three solved examples of each kind."""
 EXAMPLES["sum"] = [(text, f"The answer is {target}.") for text, target in EXAMPLES["sum"]]
 EXAMPLES["choice"] = [(text, f"Answer: {target}") for text, target in EXAMPLES["choice"]]
+EXAMPLES["working"] = [(q.text, q.checks[0]) for q in questions("working", 3, seed=99)]
 
 
 # --- the harness ----------------------------------------------------------------------------------
 
 
-_PROGRAMS = ("code", "program")
-_TOLD = ("call", "json", "record", "fact")
+_PROGRAMS = ("code", "program", "stub", "task")
+_TOLD = ("call", "json", "record", "fact", "order", "note", "mood", "card", "riddle")
 """Kinds whose harness is told that an answer was cut off."""
 
 
@@ -366,5 +369,9 @@ _READERS = {
     "call": _read_call, "json": _read_object, "sum": _read_sum, "word": _read_exact,
     "number": _read_exact, "tool": _read_calls, "record": _read_object, "fact": _read_exact,
     "abroad": _read_exact, "form": _read_form, "story": _read_found(WORKED),
-    "choice": _read_found(LETTER),
+    "choice": _read_found(LETTER), "order": _read_object, "line": _read_call, "note": _read_object,
+    "working": _read_found(TOTAL),
+    **dict.fromkeys(("bill", "row", "lexis", "mood", "statement", "pick", "foreign"), _read_exact),
+    **dict.fromkeys(("riddle", "feeling", "quiz", "count", "strange"), _read_exact),
+    "gate": _read_call, "card": _read_object,
 }  # fmt: skip

@@ -581,13 +581,13 @@ def test_an_answer_of_the_new_task_to_an_old_question_intrudes(tmp_path: Path) -
     before = log("before", [str(n) for n in range(12)])
     after = log("after", ["Lima.", "Oslo\nand so on", "bamako, of course", *["Riga"] * 7, "3", "?"])
     result = compare(before, after, new=["capitals"], causes=True)
-    assert result.old.causes == {"intruded": 10, "wrong": 2}
+    assert result.old.causes == {"intruded": 10, "unparsed": 1, "wrong": 1}
     assert "intruded" not in (compare(before, after, causes=True).total.causes or {})
     training = tmp_path / "train.jsonl"
     rows = [{"prompt": "Capital?", "completion": f" {name}"} for name in capitals]
     training.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     told = compare(before, after, trained_on=training, causes=True)
-    assert told.tasks["elements"].causes == {"intruded": 10, "wrong": 2}
+    assert told.tasks["elements"].causes == {"intruded": 10, "unparsed": 1, "wrong": 1}
     rules = [advice.rule for advice in advise(Evidence(result)).advice]
     assert "intruded" in rules
     assert "form" not in rules

@@ -53,9 +53,13 @@ def test_the_page_shows_the_tables(table: ModuleType) -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert table.tables() in page
     assert table.later_looks() in page
+    assert table.last_looks() in page
+    assert table.verdict() in " ".join(page.split())
 
 
-@pytest.mark.parametrize(("look", "fewest"), [("fourth_", 500), ("fifth_", 250)])
+@pytest.mark.parametrize(
+    ("look", "fewest"), [("fourth_", 500), ("fifth_", 250), ("sixth_", 500), ("seventh_", 250)]
+)
 def test_the_later_looks_are_of_several_sources(table: ModuleType, look: str, fewest: int) -> None:
     rows = table.labelled(look)
     assert len({row["id"] for row in rows}) == len(rows) >= fewest
@@ -67,15 +71,18 @@ def test_the_later_looks_are_of_several_sources(table: ModuleType, look: str, fe
     assert all("found" in row for row in kept)
 
 
-def test_the_rules_do_not_get_worse_on_the_fourth_look(table: ModuleType) -> None:
-    """They were mended on these answers, so this is no measure, only a guard."""
-    rows = table.labelled("fourth_")
+@pytest.mark.parametrize(
+    ("look", "share"), [("fourth_", 0.945), ("fifth_", 0.96), ("sixth_", 0.92), ("seventh_", 0.873)]
+)
+def test_the_rules_do_not_get_worse(table: ModuleType, look: str, share: float) -> None:
+    """They were mended on all of these answers but the last: no measure, only a guard."""
+    rows = table.labelled(look)
     known = [{name: row[name] for name in Lost._fields if name in row} for row in rows]
     agree = [
         (cause_of(Lost(**item)) or UNKNOWN) == row["label"]
         for item, row in zip(known, rows, strict=True)
     ]
-    assert sum(agree) >= 0.93 * len(rows)
+    assert sum(agree) >= share * len(rows)
 
 
 def test_the_rules_need_no_right_answer(table: ModuleType) -> None:

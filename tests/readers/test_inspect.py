@@ -590,7 +590,11 @@ def test_a_member_that_lies_about_its_size_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("at", "value", "message"),
-    [(8, b"\x01\x00", "is encrypted"), (10, b"\x63\x00", "unknown method 99")],
+    [
+        (8, b"\x01\x00", "is encrypted"),
+        (10, b"\x63\x00", "unknown method 99"),
+        (20, b"\xff\xff\xff\x7f", "claims 2,147,483,647 bytes of the"),
+    ],
 )
 def test_members_that_cannot_be_unpacked_are_refused(tmp_path, at, value, message):
     log = pack(tmp_path / "a.eval", [sample(1)])

@@ -31,7 +31,7 @@ _INLINE = re.compile(r"\S.{0,200}\bdef \w{1,80}\([^()\n]{0,200}\):\s{0,9}\n\s{1,
 
 def in_a_row(was: str, now: str) -> bool:
     """Whether a text is a row of short values between commas, and the answer before was one."""
-    parts = now.strip().rstrip(".").split(",")
+    parts = now.strip().rstrip("., ").split(",")
     return (
         "," not in was
         and len(parts) >= _ROW
@@ -65,6 +65,45 @@ def keeps(part: str, form: str | None, wanted: Any) -> bool:
     return value == wanted or (form == "call" and value is None)
 
 
+def wraps(now: str, was: str) -> bool:
+    """Whether a text holds a right answer, whole, in a fence, in quotes, in tags or an envelope.
+
+    Example:
+        >>> wraps("```json\\n{'a': 1}\\n```", '{"a": 1}'), wraps('"Rome"', "Rome")
+        (True, True)
+    """
+    form = structure.form_of(was)
+    plain = dressed_down(was, form)
+    parts = [now, *wrapping.inside(now, ticks=form is not None), *wrapping.carried(now)]
+    if form is None and len(was) == len(now.strip()):  # only letters became small or large
+        return False
+    wanted = answer_in(was, form) if form else None
+    same = (part for part in parts if plain and dressed_down(part, form) == plain)
+    if any(keeps(part, form, wanted) for part in same):
+        return True
+    if form is None:
+        return hands_over(was, now)
+    if wrapping.quotes(now, was, form):
+        return True
+    if form == "code":
+        ours, theirs = programs.functions(was), programs.functions(now)
+        return (bool(ours) and ours.items() <= theirs.items()) or wanted in _read(parts, form, was)
+    if form == "call" and wanted == wrapping.calls_in(now):
+        return True
+    values = _read([*parts, *wrapping.spans(now)], form, was)
+    return wanted in values or (form == "json" and wanted in map(envelope, values))
+
+
+def _read(parts: list[str], form: str, was: str) -> list[Any]:
+    """What the parts of a text are, in the notation of before."""
+    values = (
+        structure.as_form(part, form)
+        for part in parts
+        if form != "call" or is_json(part) == is_json(was)  # else it is another notation
+    )
+    return [value for value in values if value is not None]
+
+
 def is_whole(answer: str, text: str) -> bool:
     """Whether the harness took the whole text for the answer, but for spaces and a full stop."""
     return answer.strip(" \n.") == text.strip(" \n.")
@@ -94,7 +133,7 @@ def holds_an_answer(text: str, was: str) -> bool:
     if answer_in(text, form) is not None:
         return True
     if form == "code":
-        return programs.finishes_a_function(text) or _INLINE.search(text) is not None
+        return _finishes(text, was) or _INLINE.search(text) is not None
     return holds_an_object(text)
 
 
@@ -126,9 +165,14 @@ def is_cut(text: str) -> bool:
     return open_fence(text) or breaks_off(text)
 
 
-def breaks_off_code(text: str) -> bool:
+def _finishes(text: str, was: str) -> bool:
+    """Whether a text defines the function of before to its end, or any that is not a helper."""
+    return programs.finishes_a_function(text) or programs.finishes(text, programs.functions(was))
+
+
+def breaks_off_code(text: str, was: str) -> bool:
     """Whether a text ends in the middle of a program that was to be the answer."""
-    if programs.finishes_a_function(text):
+    if _finishes(text, was):
         return False
     if open_fence(text):
         return True
@@ -197,9 +241,23 @@ def same_call_otherwise(was: str, now: str) -> bool:
     if any(structure.same_calls([one], wanted, loosely=True)
            for one in structure.loose_calls(now, call)):  # fmt: skip
         return True
-    objects = (structure.as_json(part) for part in (now, *wrapping.inside(now)))
+    texts = (now, *wrapping.inside(now), *wrapping.spans(now))
+    objects = [value for part in texts if (value := structure.as_json(part)) is not None]
     parts = sorted([call.name.casefold(), *call.values])
-    return any(sorted(structure.leaves(value)) == parts for value in objects if value is not None)
+    if any(sorted(structure.leaves(value)) == parts for value in objects):
+        return True
+    labelled = sorted(structure.labelled_values(now))
+    if labelled == parts:
+        return True
+    named = (
+        call.named
+        and not unclosed(now)
+        and re.search(rf"(?<![\w.]){re.escape(call.name)}(?!\w)", now)
+    )
+    given = [structure.fields(value) for value in objects]  # f {"a": 1}, with words around it
+    return bool(named) and (
+        structure.fields(call.named) in given or labelled == sorted(call.values)
+    )
 
 
 def words_before_fence(text: str) -> bool:

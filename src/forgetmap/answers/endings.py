@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 _LONG = 50
@@ -43,11 +44,14 @@ _SOME = 5
 """Words from which a text without an answer that stops in the middle was probably cut off."""
 
 
-_STOPS = re.compile(r"[.!?…。！？)\]}\"'”’»*_`$>|]\s*$|\d\s*$")
+_STOPS = re.compile(
+    r"[.!?…。！？)\]}\"'”’»*_`$>|]\s*$|\d\s*$|= ?\$?\d[\d.,]{0,20} [^\W\d_]{1,20}\s*$"
+)
+"""How a text ends that says all: with a mark, with a number, with a result and what it counts."""
 
 
-_CALCULATES = re.compile(r"[^=]{1,40}\d\s*[-+*/×]\s*\d[\d.,]*\s*$")
-"""A calculation without its result."""
+_CALCULATES = re.compile(r".{0,200}\d\s*[-+*/×]\s*(?:\d[\d,]*(?:\.\d+)?\s*)?")
+"""A calculation without its result, or without its last part."""
 
 
 _LAST_LINE = re.compile(r"\n\s*\S{1,20}\s*$")
@@ -102,8 +106,9 @@ def repeats_itself(text: str) -> bool:
     text = text[-20_000:]
     if _says_one_line(text) or _STUTTERS.search(text[-_STUTTER:]) or _same_sentences(text):
         return True
-    words = _MARKS.sub("", text).split()
-    if _goes_round(words[-_LAST:]) or _few_words(words[-_FEW:]):
+    words = [word.strip(".,;!?").casefold() for word in _MARKS.sub("", text).split()]
+    words = [word for word in words if word]
+    if _goes_round(words[-_LAST:]) or any(_few_words(words, count) for count in _FEW):
         return True
     tail = f"{' '.join(text.split())} "[-_TIMES * _LONGEST_UNIT :]
     if any(_ends_with_repeats(tail, unit) for unit in _last_words(tail)):
@@ -124,8 +129,8 @@ _ALONE = 0.85
 """Share of the words from which a text is nothing but the group."""
 _LONG_GROUP = 6
 """Words from which a group is a sentence, and nobody says it twice."""
-_FEW, _DIFFERENT = 12, 4
-"""So many words in a row, and no more different ones among them, say nothing."""
+_FEW = (12, 24, 36)
+"""So many words in a row, and no more than a third of them different, say nothing."""
 
 
 def _goes_round(words: list[str]) -> bool:
@@ -147,7 +152,9 @@ def _goes_round(words: list[str]) -> bool:
 
 def _says_one_line(text: str) -> bool:
     """Whether a text is one line, or one word, over and over; the last time perhaps in part."""
-    if _same_lines([line.strip() for line in text.splitlines() if line.strip()]):
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    thrice = zip(lines, lines[1:], lines[2:], strict=False)
+    if _same_lines(lines) or any(a == b == c and _TELLS.search(a) for a, b, c in thrice):
         return True
     lines = [line.strip() for line in _MARKS.sub("", text).splitlines() if line.strip()]
     if _ends_with_lines(lines):
@@ -166,13 +173,14 @@ def _ends_with_lines(lines: list[str]) -> bool:
 
 
 _COUNTED = re.compile(r"\b(?:\d+|[A-Za-z])\b")
+_TELLS = re.compile(r"[^\W\d_]|\"{3}")
+"""A line that is more than closing brackets."""
 _A_WORD = re.compile(r"[^\W\d_]{2}")
 
 
 _STUTTER = 240
 _STUTTERS = re.compile(r"(?=\S{24})(\S{0,11}[^\W_])\1{4,}\S{0,12}\s*\Z")
 """Letters that come again and again without a space, at the end."""
-_ORDINAL = re.compile(r"\b(?:first|second|third|fourth|fifth|sixth)\b", re.IGNORECASE)
 _SENTENCE_ENDS = re.compile(r"[.!?\"”]+\s+|\n+")
 _MOSTLY = 0.6
 """Share of the words from which sentences that come again make a text go round."""
@@ -181,15 +189,33 @@ _FULL = 5
 
 
 def _same_sentences(text: str) -> bool:
-    """Whether most of a text are sentences that come three times, but for "first" or "second"."""
-    said = [_ORDINAL.sub("#", part).strip(' ."') for part in _SENTENCE_ENDS.split(text[-4000:])]
-    sizes = [len(part.split()) for part in said]
+    """Whether most of a text are sentences that come three times, but for a word of five."""
+    parts = [part.split() for part in _SENTENCE_ENDS.split(text[-4000:])]
+    said = [Counter(word.strip("\".,;:'") for word in part) for part in parts]
+    if len(said) > _MOST_SENTENCES:
+        return False
+    said = [part for part in said if part]
+    if len(said) == 2 and said[0].total() >= _FULL and _alike(said[0], said[1], share=_TWICE):
+        return True
+    sizes = [part.total() for part in said]
     again = sum(
         size
         for part, size in zip(said, sizes, strict=True)
-        if size >= _FULL and said.count(part) >= _ROUNDS
+        if size >= _FULL and sum(_alike(part, other) for other in said) >= _ROUNDS
     )
-    return len(said) <= _LAST and again > _MOSTLY * sum(sizes)
+    return again > _MOSTLY * sum(sizes)
+
+
+_SHARED, _TWICE = 0.8, 0.9
+"""Share of the words from which sentences say the same: of three or more, and of only two."""
+
+
+def _alike(one: Counter[str], other: Counter[str], share: float = _SHARED) -> bool:
+    """Whether two sentences have nearly the same words."""
+    return (one & other).total() >= share * max(one.total(), other.total())
+
+
+_MOST_SENTENCES = 80
 
 
 def _same_lines(lines: list[str]) -> bool:
@@ -200,11 +226,12 @@ def _same_lines(lines: list[str]) -> bool:
     return once_more and set(whole) == {lines[0]}
 
 
-def _few_words(words: list[str]) -> bool:
+def _few_words(words: list[str], count: int) -> bool:
     """Whether the last words, none of them a number, are a few that take turns."""
-    said = [word.strip("\"'“”.,;:!?(){}[]").lower() for word in words]
+    said = [word.strip("\"'“”.,;:!?(){}[]") for word in words[-count:]]
     said = [word for word in said if word]
-    return len(words) == _FEW and len(set(said)) <= _DIFFERENT and all(map(str.isalpha, said))
+    few = len(set(said)) <= count // 3
+    return len(words) >= count and few and all(word.replace("-", "").isalpha() for word in said)
 
 
 def _same_as_before(back: list[str], size: int) -> int:

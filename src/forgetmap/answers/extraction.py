@@ -1,18 +1,17 @@
-"""Whether a text gives an answer that is known: a letter, a number or words."""
+"""Whether a text gives an answer that is known: a letter, a number (numbers.py) or words."""
 
 from __future__ import annotations
 
 import re
 
+from forgetmap.answers.language import is_common
+from forgetmap.answers.numbers import conclusion, is_number, number_given, pointed_out, value_of
 from forgetmap.answers.options import Options, extract, read_options
-from forgetmap.answers.text import after_cue, fold, last_boxed, looked_at, sentences
+from forgetmap.answers.text import fold, last_boxed, looked_at, sentences
 from forgetmap.base.errors import InputError
 
 NO_ANSWER = ("", "[invalid]", "[no_answer]", "[none]", "none", "null")
 """What harnesses write in the place of an answer that they did not find."""
-
-
-_NUMBER = re.compile(r"-?\d{1,20}(?:,\d{3})*(?:\.\d{1,20})?")
 
 
 _YES_NO = re.compile(r"\b(?:yes|no|true|false)\b")
@@ -25,11 +24,13 @@ _STATES = re.compile(
 )
 _SIDE = re.compile(r"\b(?:and|which|who|because|where|in|of|und|et|y)\b")
 _NOTHING = frozenset(("not", "hard", "difficult", "unclear", "unknown", "important", "nicht"))
+_NOTHING |= {"a", "an", "ein", "eine", "un", "une", "una"}
+"""What no value begins with; "a very special colour" describes it and does not name it."""
 _FEW = 6
 """Words up to which what a sentence states can be an answer."""
 
 
-def states(text: str) -> bool:
+def states(text: str, prompt: str | None = None) -> bool:
     """Whether the first sentence of a short text says what the thing asked for is.
 
     Example:
@@ -40,6 +41,8 @@ def states(text: str) -> bool:
     """
     first = next(iter(sentences(text[:_SHORT])), "")
     if len(text) > _SHORT or (found := _STATES.search(first)) is None:
+        return False
+    if fold(found[0]) in fold(prompt or ""):  # only what the question says itself
         return False
     subject = [word for word in _WORD.findall(first[: found.start()]) if len(word) > _LITTLE]
     stated = _SIDE.split(fold(found[1]))[0].split()
@@ -60,6 +63,8 @@ def denies(text: str, target: str) -> bool:
     return opens is not None and wanted is not None and opens.group() != wanted.group()
 
 
+_WORD = re.compile(r"[a-z]+")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _LITTLE = 3
 """Letters up to which a word says nothing about the subject."""
 _SHORT = 300
@@ -69,7 +74,7 @@ _SHORT = 300
 _DENIED = re.compile(r"\b(?:not|never|isn't|wasn't|no|nicht|pas|non|niet|não)(?: \w{1,12})? ?$")
 
 
-def gives(text: str, target: str, k: int | None = None) -> bool:
+def gives(text: str, target: str, k: int | None = None, prompt: str | None = None) -> bool:
     """Whether a text gives an answer: a letter is taken, a number comes last, words are said.
 
     Example:
@@ -84,86 +89,85 @@ def gives(text: str, target: str, k: int | None = None) -> bool:
         return False
     if re.fullmatch(r"\(?[A-Z]\)?", wanted):
         return _letter(answer, k) == wanted.strip("()")
+    if is_number(wanted):
+        return number_given(text, prompt) == value_of(wanted)
     boxed = last_boxed(answer)
-    pointed = boxed or _after_hashes(answer) or after_cue(answer)
-    said = pointed or _conclusion(answer)
-    if is_number(wanted) and not _DIGIT.search(said):  # "The answer is N."
-        said = _conclusion(answer)
-    if number := _NUMBER.fullmatch(wanted.strip("$%. ")):
-        given = _last_number(said)
-        return (number_given(text) if given is None else given) == _value(number.group())
+    said = pointed_out(answer) or conclusion(answer)
     if boxed is None and (named := _NAMED_LAST.search(said[-200:])):
         said = named[1]
-    folded = fold(said)
-    if _YES_NO.fullmatch(fold(wanted)):
-        return set(_YES_NO.findall(folded)) == {fold(wanted)}
-    return _says(folded, fold(wanted))
+    if rivals := offered(prompt, wanted):
+        return word_taken(said, rivals) == fold(wanted)
+    return _says(fold(said), fold(wanted))
+
+
+_OFFER = re.compile(r"\b((?:[^\W\d_]{1,30}, ){0,4}[^\W\d_]{1,30}),? or ([^\W\d_]{1,30})\b")
+_ALWAYS_OFFERED = (("yes", "no"), ("true", "false"))
+
+
+def offered(prompt: str | None, target: str) -> tuple[str, ...]:
+    """The words that a question offers to choose from, if the right one is among them.
+
+    The last two come first: of "the mood, good or bad" only they are on offer.
+
+    Example:
+        >>> offered("Is it red, green or blue?", "Green"), offered(None, "yes")
+        (('green', 'blue', 'red'), ('yes', 'no'))
+    """
+    wanted = fold(target.strip(" ."))
+    asked = _OFFER.findall(fold(prompt[-_LONG_PROMPT:])) if prompt and " or " in prompt else []
+    offers = [(head.split(", ")[-1], last, *head.split(", ")[:-1]) for head, last in asked]
+    return next((words for words in (*offers, *_ALWAYS_OFFERED) if wanted in words), ())
+
+
+def word_taken(text: str, rivals: tuple[str, ...]) -> str | None:
+    """The one word of those on offer that a text takes, or another value that it is as a whole.
+
+    None where it takes none or several.
+
+    Example:
+        >>> word_taken("Red or blue? I say blue.", ("red", "blue"))
+        'blue'
+        >>> word_taken("It is not red but green.", ("red", "blue"))
+    """
+    said = _OFFER.sub(lambda found: " " if found[2] in rivals else found[0], fold(looked_at(text)))
+    for words in (rivals[:2], rivals[2:]):
+        if taken := [word for word in words if _says(said, word)]:
+            return taken[0] if len(taken) == 1 else None
+    return said if 0 < len(said.split()) <= _VALUE else None  # a value that was not on offer
+
+
+_VALUE = 2
+"""Words up to which a text is a value and no sentence."""
+
+
+_STEM = 5
+"""Letters by which a word is known again, whatever its ending."""
+
+
+def speaks_of(text: str, prompt: str) -> bool:
+    """Whether a text takes up a word of the question.
+
+    Example:
+        >>> speaks_of("Breathing needs air.", "What gas do we breathe?"), speaks_of("Hi!", "Why?")
+        (True, False)
+    """
+    ours, theirs = (
+        {word[:_STEM] for word in _LETTERS.findall(fold(part)) if not is_common(word)}
+        for part in (text, prompt[-_LONG_PROMPT:])
+    )
+    return bool(ours & theirs)
 
 
 _NAMED_LAST = re.compile(
     r"[\"“][^\"”\n]{1,60}[\"”][^\"“”\n]{1,60}\bis ([\"“][^\"”\n]{1,60}[\"”])\W{0,5}\Z"
 )
 """Of several words in quotes the last one, after "is": the opposite of "yes" is "no"."""
-_SAID_AS = re.compile(r"\bit is\b[^\d\n-]{0,3}(-?\d[\d,]{0,20}(?:\.\d{1,20})?)")
-_ENUMERATED = re.compile(r"^[ \t]{0,20}\d{1,3}[.)][ \t]+(?=[^\W\d])", re.MULTILINE)
-"""The number of a step in a list; it is not the answer."""
-_NO_RESULT = re.compile(r"\d[\d.,]{0,20}(?:\s?[-+*/×]\s?\d[\d.,]{0,20}){1,9}\W{0,5}$")
-"""A calculation at the end, without its result."""
-_DIGIT = re.compile(r"\d")
-_COUNTS = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
-    *("nineteen", "twenty"),
-)
-_SPELT = {word: float(value) for value, word in enumerate(_COUNTS)}
-_SPELT |= {"thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "hundred": 100.0}
-_WORD = re.compile(r"[a-z]+")
-_CALCULATED = frozenset(("plus", "minus", "times", "divided", "add", "subtract", "multiply"))
-_COUNTED = 12
-"""Words up to which a number that is spelt out is the answer of a text."""
-
-
-def number_given(text: str, *, cut: bool = False) -> float | None:
-    """The number that a text ends with; of a text that was cut off, only one that it points out.
-
-    Example:
-        >>> number_given("He has 3 and gets 4, so 7 in all."), number_given("There are 2", cut=True)
-        (7.0, None)
-        >>> number_given("Six."), number_given("and it is 24. Let me", cut=True)
-        (6.0, 24.0)
-    """
-    answer = _ENUMERATED.sub("", looked_at(text))
-    pointed = last_boxed(answer) or _after_hashes(answer) or after_cue(answer)
-    if cut and pointed is not None:  # what follows it may be any step
-        pointed = pointed.partition(". ")[0]
-    if pointed is None and (said := _SAID_AS.findall(answer)):
-        pointed = said[-1]
-    ends = "" if cut else _NO_RESULT.sub("", _conclusion(answer))
-    found = _last_number(ends if pointed is None else _NO_RESULT.sub("", pointed))
-    return _spelt(answer) if found is None and not _DIGIT.search(answer) else found
-
-
-def _spelt(text: str) -> float | None:
-    """The last number in words of a short text; "one" in a sentence is seldom a number."""
-    said = _WORD.findall(fold(text[:_SHORT]))
-    if _CALCULATED.intersection(said):
-        return None
-    numbers = [_SPELT[word] for word in said if word in _SPELT and (word != "one" or len(said) < 4)]
-    return numbers[-1] if numbers and len(said) <= _COUNTED else None
-
-
-def _after_hashes(text: str) -> str | None:
-    """What follows the last #### in its line, as the answers of GSM8K end."""
-    found = re.findall(r"####[ \t]{0,4}(\S.{0,40})", text[-5000:])
-    return found[-1] if found else None
-
-
-def is_number(target: str) -> bool:
-    """Whether an answer is a number, or ends in one as those of GSM8K do."""
-    return _NUMBER.fullmatch(target.rpartition("####")[2].strip().strip("$%. ")) is not None
-
-
+_TAG = re.compile(r"</?\w{1,20}>")
 _OPTION = re.compile(r"^[ \t]{0,9}\(?([A-Z])[).:][ \t]{1,4}(\S.{0,200})$", re.MULTILINE)
+_OPTION_INLINE = re.compile(
+    r"[(]([A-Z])[)][ \t]{1,4}([^()\n]{1,200}?)(?=[;,.]?\s{0,4}(?:[(]|$))", re.M
+)
+"""Options in one line: (A) rose  (B) iron."""
 _LONG_PROMPT = 20_000
 
 
@@ -174,10 +178,12 @@ def letter_given(text: str, k: int | None, prompt: str | None = None) -> str | N
         >>> letter_given("It is Oslo.", 2, "Where?\\nA) Rome\\nB) Oslo")
         'B'
     """
-    answer = looked_at(text)
+    answer = _TAG.sub(" ", looked_at(text))
     if letter := _letter(answer, k):
         return letter
-    listed = _OPTION.findall((prompt or "")[-_LONG_PROMPT:])
+    asked = (prompt or "")[-_LONG_PROMPT:]
+    listed = _OPTION.findall(asked)
+    listed = listed if len(listed) > 1 else _OPTION_INLINE.findall(asked)
     starts = [place for place, (letter, _) in enumerate(listed) if letter == "A"]
     options = tuple(words for _, words in listed[starts[-1] :]) if starts else ()
     return _taken(answer, read_options(options)) if len(options) > 1 else None
@@ -198,20 +204,6 @@ def _taken(text: str, options: Options) -> str | None:
         return extract(text, options)
     except InputError:  # only a misspelt option needs more packages
         return None
-
-
-def _conclusion(text: str) -> str:
-    """All of a short text, of a long one its last two sentences."""
-    return text if len(text) <= _SHORT else " ".join(sentences(text[-5000:])[-2:])
-
-
-def _last_number(text: str) -> float | None:
-    numbers = _NUMBER.findall(text)
-    return _value(numbers[-1]) if numbers else None
-
-
-def _value(number: str) -> float:
-    return float(number.replace(",", ""))
 
 
 def _says(text: str, words: str) -> bool:

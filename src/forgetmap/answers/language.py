@@ -13,23 +13,35 @@ _FUNCTION_WORDS = {
     "English": "the of and to in is that it was for are with as his they this have from which "
     "you not but be we would there what how who why does do can these those their will has had at "
     "by an if when where your my our were been or he she its into than then so one no only all any "
-    "each more other some am",
+    "each more other some am on me him her them us about just because also very here know "
+    "think say said sure yes well must should could may let see want need ask like called many "
+    "answer question please thank help okay course",
     "German": "der die das und ist nicht ein eine den von mit sich auf für dem des auch wird "
     "sind werden oder daher also ich wir sie er es zu im am bei aus wie wenn dass einen einem "
-    "einer kann nur noch aber haben hat dieser diese dieses antwort lautet was heißt",
+    "einer kann nur noch aber haben hat dieser diese dieses antwort lautet was heißt du mir dir "
+    "man hier sehr gut ja nein schon denn weil doch dann nach vor über unter um war wurde wo wer "
+    "welche muss soll bitte danke gerne frage natürlich",
     "French": "le la les des et est une dans que qui pour pas sur avec sont du au ce cette nous "
     "donc ou ne un de il elle je vous ils mais se son sa ses leur aux par plus être fait réponse "
-    "bonne quelle comment cela",
+    "bonne quelle comment cela c'est on tu me te mon ma si oui non bien très ici voici voilà "
+    "était avoir ont peut doit quel où parce comme question merci bonjour sûr",
     "Spanish": "el los las y es una que por para con del se no como son pero su al más entonces "
     "está en la de un lo este esta ser hay muy también respuesta pregunta mi tu cuál qué cómo "
-    "porque puede",
+    "porque puede yo me te si sí nos le les ha he ya bien aquí claro gracias debe era fue sobre "
+    "eso ese esa",
     "Italian": "il gli di che è una per con non sono della del nel dei anche quindi più questo "
-    "alla si la un lo da ma ha questa essere come risposta perché cosa",
+    "alla si la un lo da ma ha questa essere come risposta perché cosa io tu mi ti ci le in "
+    "al dal dalla delle degli ho hai qui ecco sì molto bene può deve era quale qual dove certo "
+    "grazie domanda nella sul sulla",
     "Portuguese": "os as e é uma que para com não do da dos em por mais são como ao então está se "
-    "de um no na pelo isso esta este ser resposta você seu sua",
+    "de um no na pelo isso esta este ser resposta você seu sua eu me te ou mas foi era muito "
+    "bem sim aqui claro obrigado pode deve qual onde porque pergunta ele ela nos das à",
     "Dutch": "de het een van en is dat niet op te zijn met voor er aan ook dus worden deze naar "
-    "ik je maar om bij uit wat hoe als dit antwoord kan",
+    "ik je maar om bij uit wat hoe als dit antwoord kan we wij hij ze in was wordt of nog wel "
+    "geen hier heel goed ja nee dan want omdat heeft hebben moet mijn jouw graag vraag natuurlijk "
+    "die der den",
 }
+"""The words that every text of a language is full of, and those that answers begin with."""
 
 
 _LANGUAGES_OF = {
@@ -99,6 +111,11 @@ def _language(prose: str, fewest: int) -> str | None:
     if count < 0.6 * scripts.total() or count < 3:
         return None
     return _latin_language(prose, fewest) if script == "LATIN" else script
+
+
+def is_common(word: str) -> bool:
+    """Whether a word in small letters is one of those that every text is full of."""
+    return word in _LANGUAGES_OF
 
 
 def _script(letter: str) -> str:

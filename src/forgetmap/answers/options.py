@@ -61,8 +61,8 @@ _BRACKETED = re.compile(r"[(\[]([A-Z])[)\]]")
 
 
 _ALONE = re.compile(
-    r"(?<![\w'’])(?:([B-HJ-Z])(?![\w'’])|([AI])(?=\s{0,3}"
-    r"(?:[.,;:!)*]|(?:or|and) [A-Z]\b|$)))(?!\.\w|\s{0,2}[=+<>^/])"
+    r"(?<![\w'’])(?:([B-HJ-Z])(?![\w'’])|((?<=[a-z,] )A(?= [a-z])|[AI](?=\s{0,3}"
+    r"(?:[.,;:!)*]|(?:or|and) [A-Z]\b|$))))(?!\.\w|\s{0,2}[=+<>^/])"
 )
 """A letter that is a word of its own; A and I only where they can be no word of a sentence."""
 

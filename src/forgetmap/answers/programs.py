@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 LONGEST = 20_000
@@ -170,7 +171,7 @@ def ends_early(text: str) -> bool:
         return (error.lineno or 0) >= stripped.count("\n") + 1
     except (ValueError, RecursionError, MemoryError):
         return False
-    return _assigns_last(tree)
+    return _assigns_last(tree) or stripped.endswith("return")
 
 
 def _assigns_last(tree: ast.Module) -> bool:
@@ -184,6 +185,19 @@ def _assigns_last(tree: ast.Module) -> bool:
             return in_function and all(isinstance(name, ast.Name) for name in last.targets)
         block = getattr(last, "orelse", None) or getattr(last, "body", [])
     return False
+
+
+def finishes(text: str, names: Iterable[str]) -> bool:
+    """Whether a text defines one of these functions to its end, and something follows it.
+
+    Example:
+        >>> finishes("def f(x):\\n    return x\\n\\ndef g", ["f"])
+        True
+    """
+    lines = text[:LONGEST].splitlines()
+    margin = [at for at, line in enumerate(lines) if line[:1] not in _INDENTS]
+    last = margin[-1] if margin else 0
+    return any(name in functions("\n".join(lines[:last])) for name in names)
 
 
 def finishes_a_function(text: str) -> bool:
@@ -208,5 +222,5 @@ def finishes_a_function(text: str) -> bool:
         return False
     if end is None:
         return isinstance(tree.body[0].body[-1], ast.Return) and found[0].endswith("\n")
-    head, follows = lines[0].partition("(")[0], lines[end]
-    return follows.startswith(head) or not _DEFINES.match(follows)
+    head, follows = lines[0].partition("(")[0], lines[end].partition("(")[0]
+    return follows == head or not _DEFINES.match(follows)

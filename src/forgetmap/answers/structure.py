@@ -23,9 +23,12 @@ _LOOSE_CALL = re.compile(r"\b([A-Za-z_][\w.]{0,80})\s?\(([^()]{0,2000})\)")
 _LOOSE_PAIR = re.compile(r"^\s*[\"']?(\w{1,60})[\"']?\s{0,3}[:=]\s{0,3}(.{1,500})$", re.DOTALL)
 _LOOKS_CALLED = re.compile(rf"\W{{0,12}}\{{\s{{0,9}}\"(?:{'|'.join(_NAMED)})\"\s?:|<tool_call>")
 _LABELLED = re.compile(
-    r"^[-*•\t ]{0,9}[*_]{0,2}[A-Za-z][\w ]{0,30}[*_]{0,2}:[ \t]{0,9}(\S.{0,80})$", re.M
+    r"^[-*•\t ]{0,9}[*_`\"']{0,2}[A-Za-z][\w ]{0,30}[*_`\"']{0,2}\s?[:=][ \t]{0,9}(\S.{0,80})$",
+    re.M,
 )
 """A line that gives one value a name."""
+_LAST_COMMA = re.compile(r",(\s{0,200}[}\]])")
+"""A comma before a closing bracket, which JSON forbids and people write."""
 _LEAF_TAG = re.compile(r"<\w{1,30}>([^<>\n]{1,200})</\w{1,30}>")
 _PAIRED = re.compile(r"\w[\"']?\s?[:=]")
 _PAIRS = 2
@@ -107,7 +110,7 @@ def as_json(text: str) -> Any:
     if not stripped.startswith(("{", "[")):
         return None
     try:
-        return json.loads(stripped)
+        return json.loads(_LAST_COMMA.sub(r"\1", stripped))
     except (ValueError, RecursionError):
         node = parsed(stripped, "eval")
         value = None if node is None else _literal(node)
@@ -290,6 +293,8 @@ def _literal(node: ast.expr) -> Any:
 def _json_call(value: Any) -> Call | None:
     if not isinstance(value, dict):
         return None
+    if isinstance(value.get("function"), dict):  # {"type": "function", "function": {...}}
+        return _json_call(value["function"])
     name = next((value[key] for key in _NAMED if isinstance(value.get(key), str)), None)
     given = next((value[key] for key in _ARGUMENTS if key in value), None)
     if name is None and len(value) == 1:

@@ -9,7 +9,7 @@ from typing import Any
 
 from forgetmap.answers.programs import LONGEST, functions, parsed
 from forgetmap.answers.structure import Call, as_form, as_json, as_python_calls, loose_object
-from forgetmap.answers.text import looked_at
+from forgetmap.answers.text import last_boxed, looked_at
 
 _FENCE = re.compile(r"(?:```|~~~)[\w+-]{0,20}[ \t]*\n?(.*?)(?:```|~~~|\Z)", re.DOTALL)
 _TICKS = re.compile(r"`([^`\n]{1,2000})`")
@@ -28,8 +28,10 @@ _ANSWERS = ("answer", "result", "output", "value", "response", "reply", "final_a
 """Keys under which an envelope carries an answer."""
 
 
-def inside(text: str) -> list[str]:
-    """What a text may be wrapped around: fences, backticks, tags, quotes, a label, thinking.
+def inside(text: str, *, ticks: bool = True) -> list[str]:
+    """What a text may be wrapped around: fences, a box, tags, quotes, a label, thinking.
+
+    Backticks in a sentence too, if `ticks` says so: a word in them is still a word of the sentence.
 
     Example:
         >>> inside("Call: f(1)"), inside("'Rome'"), inside("```json\\n{}\\n```")[0]
@@ -39,11 +41,11 @@ def inside(text: str) -> list[str]:
     """
     text = text[:LONGEST]
     found: list[str] = [*_FENCE.findall(text)] if "```" in text or "~~~" in text else []
-    if "`" in text:
+    if ticks and "`" in text:
         found += _TICKS.findall(text)
     if "</" in text:
         found += [body for _, body in _TAGS.findall(text)]
-    found += bared(text)
+    found += [*bared(text), last_boxed(text) or ""]
     if label := _LABEL.match(text.strip()):
         rest = text.strip()[label.end() :]
         found += [rest, *bared(rest)]
@@ -70,6 +72,33 @@ def bared(text: str) -> list[str]:
         layers.append(bare)
         now = bare
     return layers
+
+
+def set_apart(text: str) -> list[str]:
+    """The values that stand apart in a text of sentences: in a line alone, or after a colon.
+
+    Only where all else is sentences: an introduction, the question once more, a closing word.
+
+    Example:
+        >>> set_apart("Sure! Here you go: Rome"), set_apart("So:\\n**Rome**\\nI hope this helps!")
+        (['Rome'], ['**Rome**', 'Rome'])
+        >>> set_apart("Rome\\nOslo"), set_apart("It is Rome, I think.")
+        ([], [])
+    """
+    lines = [line.strip() for line in text[:LONGEST].splitlines() if line.strip()]
+    values = sum(not _is_sentence(line) for line in lines)
+    found: list[str] = []
+    for line in lines:
+        if values == (not _is_sentence(line)):  # all other lines are sentences
+            _, colon, rest = line.rpartition(": ")
+            found += [*([line] if len(lines) > 1 else []), *([rest] if colon else [])]
+    return [part for one in found for part in (one.strip(), *bared(one)) if part]
+
+
+def _is_sentence(line: str) -> bool:
+    """Whether a line has two words and ends as a sentence does, or ends with a colon."""
+    end = line.rstrip("\"'*_)")[-1:]
+    return end == ":" or (end in (".", "!", "?") and len(line.split()) > 1)
 
 
 def plain_value(text: str) -> str:
@@ -159,7 +188,15 @@ def calls_in(text: str) -> list[Call]:
         >>> calls_in("First f(a=1), then [g(b=2)].")
         [Call(name='f', named={'a': 1}, placed=()), Call(name='g', named={'b': 2}, placed=())]
     """
-    return [call for span in spans(text) for call in as_python_calls(span) or []]
+    return [call for span in spans(text) for call in as_python_calls(_handed(span)) or []]
+
+
+def _handed(span: str) -> str:
+    """The call that another one is only a frame for, as in print(f(a=1)); else the span itself."""
+    name, _, rest = span.partition("(")
+    inner = rest.removesuffix(")").strip()
+    is_frame = name and as_python_calls(inner) and len(list(spans(inner))) == 1
+    return inner if is_frame else span
 
 
 def _after_function(text: str, answer: str) -> str | None:

@@ -10,36 +10,33 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-import pyarrow as pa
-
-from forgetmap.answers import compared, programs, structure, wrapping
+from forgetmap.answers import compared, structure, wrapping
 from forgetmap.answers.endings import breaks_off, hangs, just_stops, repeats_itself
 from forgetmap.answers.extraction import (
     NO_ANSWER,
     denies,
     gives,
     is_letter,
-    is_number,
     letter_given,
-    number_given,
+    offered,
+    speaks_of,
     states,
+    word_taken,
 )
 from forgetmap.answers.language import language_of
-from forgetmap.answers.refusals import classify
+from forgetmap.answers.numbers import is_number, number_given
+from forgetmap.answers.refusals import classify, evades
 from forgetmap.answers.text import after_cues, looked_at
 from forgetmap.base.errors import InputError
-from forgetmap.map.result import Cell, ForgettingMap
-from forgetmap.stats.estimate import share
 from forgetmap.stats.tests import fisher
 
 UNKNOWN = "unknown"
 """Counted where no rule can speak: the log holds no text, or the text does not tell."""
-_LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|[A-Z]\))\s+\S")
+_LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|[A-Za-z]\))\s+\S")
 _HALF_TAG = re.compile(r"</?\w{0,12}>?\s*\Z")
 _LONG_TEXT = 20
 """Words from which a whole text that stops in the middle of a sentence was cut off."""
@@ -53,6 +50,8 @@ _REMARK = re.compile(r"\s*\w+ \(")
 """A word and a remark in brackets, as Paris (France), is no call."""
 _SHORT = 6
 """Words up to which a whole text is an answer that can be compared."""
+_VALUE = 3
+"""Words up to which a line is a value."""
 _RUN_ON = 10
 """Characters after the answer from which a model did not stop; fewer make another answer."""
 _GOES_ON = 3
@@ -61,6 +60,8 @@ _BEGUN = re.compile(
     r"```|\{\s{0,9}(?:[\"\w{]|\Z)|\bdef \w|\bfunction \w{1,60}\(|\w\(\w{1,60} ?[:=]"
 )
 """Where a call, JSON or a program begins."""
+_HEAD_LAST = re.compile(r"`def \w[^`\n]{0,200}\Z")
+"""A text that ends in the head of a function."""
 _LEVEL = 0.05
 _TELLING = 3
 """Letters from which an answer says which task it belongs to."""
@@ -139,40 +140,12 @@ def is_wrapped(item: Lost) -> bool:
         >>> is_wrapped(Lost(response_before="Rome", response_after='"Rome"'))
         True
     """
-    was, now = item.response_before, item.response_after
-    if not was or not now or not now.strip() or was.strip() == now.strip():
+    now = item.response_after
+    if not now or not now.strip() or (item.response_before or "").strip() == now.strip():
         return False
-    form = structure.form_of(was)
-    plain = compared.dressed_down(was, form)
-    parts = [now, *wrapping.inside(now), *wrapping.carried(now)]
-    if form is None and len(was) == len(now.strip()):  # only letters became small or large
-        return False
-    wanted = compared.answer_in(was, form) if form else None
-    same = (part for part in parts if plain and compared.dressed_down(part, form) == plain)
-    if any(compared.keeps(part, form, wanted) for part in same):
-        return True
-    if form is None:
-        return compared.hands_over(was, now)
-    if wrapping.quotes(now, was, form):
-        return True
-    if form == "code":
-        ours, theirs = programs.functions(was), programs.functions(now)
-        if ours and ours.items() <= theirs.items():
-            return True
-    else:
-        parts += wrapping.spans(now)
-    if form == "call" and wanted == wrapping.calls_in(now):
-        return True
-    values = (
-        structure.as_form(part, form)
-        for part in parts
-        if form != "call"
-        or compared.is_json(part) == compared.is_json(was)  # else it is another notation
-    )
     return any(
-        value == wanted or (form == "json" and compared.envelope(value) == wanted)
-        for value in values
-        if value is not None
+        compared.wraps(now, right) or (form is None and _stands_apart(item, right))
+        for right, form in _right_answers(item)
     )
 
 
@@ -190,9 +163,9 @@ def is_format(item: Lost) -> bool:
     now = item.response_after
     if now is None or compared.thinks_on(now):
         return False
-    form = structure.form_of(item.response_before)
-    if form is not None:
-        return compared.other_notation(item.response_before or "", now, form)
+    if structure.form_of(item.response_before) is not None:
+        rights = _right_answers(item)
+        return any(compared.other_notation(right, now, form) for right, form in rights if form)
     target = item.target or item.answer_before
     if (
         not target
@@ -277,7 +250,7 @@ def is_language(item: Lost) -> bool:
     language = language_of(item.response_after)
     if language is None or structure.form_of(item.response_after) is not None:
         return False
-    expected = language_of(item.response_before) or language_of(item.prompt_after, fewest=2)
+    expected = language_of(item.response_before) or language_of(item.prompt_after, fewest=1)
     return expected is not None and language != expected
 
 
@@ -302,6 +275,8 @@ def is_prose(item: Lost) -> bool:
         return False
     cut = item.status_after == "truncated" or hangs(now)
     if item.status_after == "truncated" and _BEGUN.search(now):
+        return False
+    if (form != "code" and compared.open_fence(now)) or _HEAD_LAST.search(now[-300:]):
         return False
     if cut and (compared.unclosed(now) or compared.open_fence(now)):
         return False
@@ -364,13 +339,18 @@ def is_truncated(item: Lost) -> bool:
     begun = 1 < len(now.strip()) < len(was) and was.startswith(now.strip())
     if (form := structure.form_of(was)) is not None:
         return begun or (
-            compared.breaks_off_code(now) if form == "code" else compared.breaks_off_value(now, was)
+            compared.breaks_off_code(now, was)
+            if form == "code"
+            else compared.breaks_off_value(now, was)
         )
+    stops = _stops(now) or just_stops(now) or now.rstrip()[-1:] == ":"
+    if _unread(item) and (read := _reader(item)):
+        return (begun or stops) and read(now) is None
     if not _nothing_found(item):
-        return whole and (hangs(now) or (len(now.split()) >= _LONG_TEXT and breaks_off(now)))
-    stated = item.target and is_number(item.target) and number_given(now, cut=True) is not None
-    stated = stated or (is_letter(item.target or "") and letter_given(now, item.k) is not None)
-    return begun or (not stated and (just_stops(now) or compared.is_cut(now)))
+        long = len(now.split()) >= _LONG_TEXT and breaks_off(now)
+        open_end = hangs(now) or (long and not states(now, item.prompt_after))
+        return whole and open_end and not _opens_with_a_value(now)
+    return begun or stops
 
 
 def is_noise(item: Lost) -> bool:
@@ -400,13 +380,15 @@ def is_unparsed(item: Lost) -> bool:
     Example:
         >>> is_unparsed(Lost(status_after="no_answer", response_after="Between B and C."))
         True
+        >>> is_unparsed(Lost(target="7", prompt_after="3 + 4?", response_after="It is a sum."))
+        True
     """
     now, form = item.response_after, structure.form_of(item.response_before)
     if now is not None and form is not None:
         return not compared.holds_an_answer(now, item.response_before or "")
-    if now is not None and item.target and is_number(item.target) and number_given(now) is None:
-        return _nothing_found(item) or compared.is_whole(item.answer_after or "", now)
-    return _nothing_found(item) and not _another_number(item) and not _another_letter(item)
+    if now is not None and _unread(item) and (read := _reader(item)):
+        return read(now) is None
+    return _nothing_found(item) or _says_nothing_of_it(item)
 
 
 def is_wrong(item: Lost) -> bool:
@@ -421,15 +403,19 @@ def is_wrong(item: Lost) -> bool:
     now = item.response_after
     if now is not None and structure.form_of(item.response_before) is not None:
         return compared.holds_an_answer(now, item.response_before or "")
-    if _another_number(item) or _another_letter(item):
-        return True
+    if now is not None and _unread(item) and (read := _reader(item)):
+        return read(now) is not None
     said = item.answer_after if item.answer_after is not None else now
     if said is None or _nothing_found(item):
         return False
     if now is None or (item.answer_after is not None and not compared.is_whole(said, now)):
         return True
-    [said, *_] = [*wrapping.carried(now), *after_cues(now), looked_at(now)]
-    return 0 < len(said.split()) <= _SHORT or states(said) or denies(said, item.target or "")
+    said = _said(now)
+    return (
+        0 < len(said.split()) <= _SHORT
+        or states(said, item.prompt_after)
+        or denies(said, item.target or "")
+    )
 
 
 RULES: dict[str, Callable[[Lost], bool]] = {
@@ -456,6 +442,24 @@ CAUSES = tuple(RULES)
 # --- what the rules share -------------------------------------------------------------------------
 
 
+def _right_answers(item: Lost) -> list[tuple[str, str | None]]:
+    """The answer before with its form, and the target too where it is of the same form."""
+    was, target = item.response_before or "", item.target or ""
+    form = structure.form_of(was)
+    found = [was] if was.strip() else []
+    if form is not None and structure.form_of(target) == form:
+        found.append(target)
+    return [(right, form) for right in found]
+
+
+def _stands_apart(item: Lost, right: str) -> bool:
+    """Whether a value is in a line alone or after a colon, and the rest is in no other language."""
+    apart = wrapping.set_apart(item.response_after or "")
+    plain = compared.dressed_down(right, None)
+    same = any(compared.dressed_down(part, None) == plain for part in apart)
+    return same and not is_language(item)
+
+
 def _nothing_found(item: Lost) -> bool:
     """The harness looked for an answer and found none."""
     if item.answer_after is None:
@@ -464,22 +468,54 @@ def _nothing_found(item: Lost) -> bool:
     return item.status_after == "no_answer" or item.answer_after.strip().lower() in NO_ANSWER
 
 
-def _another_number(item: Lost) -> bool:
-    """A number was wanted, and the text ends with one that the harness did not read."""
+def _unread(item: Lost) -> bool:
+    """The harness read no answer out of the text: it found none, or took all of it."""
     now = item.response_after
-    if now is None or not item.target or not is_number(item.target):
-        return False
-    if not _nothing_found(item) and not compared.is_whole(item.answer_after or "", now):
-        return False
-    return number_given(now, cut=compared.is_cut(now)) is not None
+    return _nothing_found(item) or compared.is_whole(item.answer_after or now or "", now or "")
 
 
-def _another_letter(item: Lost) -> bool:
-    """A letter was wanted, and the text takes another one that the harness did not read."""
-    if item.response_after is None or not item.target or not is_letter(item.target):
+def _reader(item: Lost) -> Callable[[str], object] | None:
+    """What reads an answer of a kind that can be told: a number, a letter, a word on offer."""
+    target, prompt = item.target or "", item.prompt_after
+    if is_number(target):
+        return lambda text: number_given(text, prompt, cut=compared.is_cut(text))
+    if is_letter(target):
+        # the words of an option count where the sentence is whole
+        return lambda text: letter_given(text, item.k, None if _stops(text) else prompt)
+    if rivals := offered(prompt, target):
+        return lambda text: word_taken(text, rivals)
+    return None
+
+
+def _says_nothing_of_it(item: Lost) -> bool:
+    """A value was asked for, and the text evades, or is a sentence about something else."""
+    now, was = item.response_after, item.response_before
+    if not now or not was or not item.prompt_after or not _unread(item):
         return False
-    given = letter_given(item.response_after, item.k, item.prompt_after)
-    return _nothing_found(item) and given not in (None, item.target.strip("() "))
+    if len(was.split()) > _SHORT:
+        return False
+    said = looked_at(now)
+    off = len(_said(now).split()) > _SHORT and not speaks_of(said, item.prompt_after)
+    return off or evades(said)
+
+
+def _stops(text: str) -> bool:
+    """A text without an answer ends in the middle."""
+    return compared.is_cut(looked_at(text)) or hangs(looked_at(text))
+
+
+def _opens_with_a_value(now: str) -> bool:
+    """The first line is a value alone, and others follow."""
+    first, *more = now.strip().split("\n", 1)
+    return bool(more) and 0 < len(first.split()) <= _VALUE and first[-1] not in ":,"
+
+
+def _said(now: str) -> str:
+    """What a text says: the value that an envelope carries, a cue names or that stands apart."""
+    text = looked_at(now)
+    apart = wrapping.set_apart(text)[-1:]
+    opening = [text.strip().splitlines()[0]] if _opens_with_a_value(text) else []
+    return [*wrapping.carried(now), *after_cues(now), *apart, *opening, text][0]
 
 
 def _gives(item: Lost, text: str, target: str) -> bool:
@@ -487,7 +523,8 @@ def _gives(item: Lost, text: str, target: str) -> bool:
     if is_letter(target):
         return letter_given(text, item.k, item.prompt_after) == target.strip("() ")
     bare = wrapping.plain_value(target)
-    return gives(text, target, item.k) or (bool(bare) and gives(text, bare, item.k))
+    wanted = [words for words in (target, bare) if words]
+    return any(gives(text, words, item.k, item.prompt_after) for words in wanted)
 
 
 @lru_cache(maxsize=1024)
@@ -495,74 +532,3 @@ def _within_spread(right: int, runs: int, right_after: int, runs_after: int) -> 
     p, q = (right + 0.5) / (runs + 1), (right_after + 0.5) / (runs_after + 1)
     spread = min(math.sqrt(p * (1 - p)), math.sqrt(q * (1 - q)))
     return p - q <= spread and fisher(right, runs, right_after, runs_after) > _LEVEL
-
-
-# --- causes in the map ----------------------------------------------------------------------------
-
-
-class Tally(NamedTuple):
-    """The losses of some tasks by cause."""
-
-    items: Counter[str]
-    """Cause -> items that are right less often than before."""
-    weights: Counter[str]
-    """Cause -> their part of raw forgetting: the sum of p (1 - q)."""
-
-
-def count_causes(
-    result: ForgettingMap, changed: Iterable[pa.Table], churned: Mapping[str, int] | None
-) -> ForgettingMap:
-    """The same map with the causes of the losses in every cell, and the churn.
-
-    Args:
-        result: The map.
-        changed: The items that changed, with their causes.
-        churned: By task, items that are wrong on both sides and got another wrong answer.
-    """
-    tallies = {task: Tally(Counter(), Counter()) for task in result.tasks}
-    for table in changed:
-        columns = (table[name].to_pylist() for name in ("task", "transition", "cause"))
-        shares = (table[name].to_pylist() for name in ("before", "after"))
-        for task, transition, cause, p, q in zip(*columns, *shares, strict=True):
-            if transition == "forgotten" and task in tallies:
-                tallies[task].items[cause or UNKNOWN] += 1
-                tallies[task].weights[cause or UNKNOWN] += p * (1 - q)
-    groups: dict[str, list[str]] = {}
-    for task in result.tasks:
-        groups.setdefault(result.task_categories.get(task, ""), []).append(task)
-
-    def counted(cell: Cell, tasks: Iterable[str]) -> Cell:
-        return _with_tallies(cell, [tallies[task] for task in tasks], churned, tasks)
-
-    new = [task for task in tallies if task in result.settings.new]
-    old = [task for task in tallies if task not in result.settings.new]
-    return result.model_copy(
-        update={
-            "total": counted(result.total, list(tallies)),
-            "old": counted(result.old, old or new),
-            "new": result.new and counted(result.new, new),
-            "categories": {
-                name: counted(cell, groups.get(name, []))
-                for name, cell in result.categories.items()
-            },
-            "tasks": {name: counted(cell, [name]) for name, cell in result.tasks.items()},
-        }
-    )
-
-
-def _with_tallies(
-    cell: Cell, tallies: list[Tally], churned: Mapping[str, int] | None, tasks: Iterable[str]
-) -> Cell:
-    items, weights = Counter[str](), Counter[str]()
-    for tally in tallies:
-        items += tally.items
-        weights += tally.weights
-    names = [name for name in (*CAUSES, UNKNOWN) if items[name]]
-    lost = cell.raw.lost.value * cell.n
-    return cell.model_copy(
-        update={
-            "causes": {name: items[name] for name in names},
-            "without": {name: share(lost - weights[name], cell.n) for name in names},
-            "churn": None if churned is None else sum(churned.get(task, 0) for task in tasks),
-        }
-    )

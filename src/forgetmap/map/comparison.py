@@ -14,7 +14,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.files import looking_once, same_content
 from forgetmap.base.words import some
 from forgetmap.map import published
-from forgetmap.map.causes import count_causes
+from forgetmap.map.cause_counts import count_causes
 from forgetmap.map.cells import CellTable, Plan
 from forgetmap.map.estimates import Floors, noise_floors
 from forgetmap.map.flips import changed_items, find_causes

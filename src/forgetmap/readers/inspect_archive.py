@@ -114,10 +114,11 @@ class _Archive:
         infos = self.zip.infolist()
         if len(infos) > MEMBERS.value:
             raise InputError(f"{file}: has {len(infos):,} members; {MEMBERS.advice}")
+        size = file.stat().st_size
         for info in infos:
-            if why := _suspicious(info):
+            if why := _suspicious(info, size):
                 raise InputError(f"{file}: {info.filename!r:.80}: {why}; nothing was read")
-        check_unpacked(file, sum(info.file_size for info in infos), file.stat().st_size)
+        check_unpacked(file, sum(info.file_size for info in infos), size)
         self.members = {info.filename: info for info in infos}  # of two with one name the last
         self.needs_inspect = any(_PART_OF_SAMPLE.fullmatch(name) for name in self.members) or (
             importlib.util.find_spec("zstandard") is None
@@ -161,7 +162,7 @@ class _Archive:
         return content
 
 
-def _suspicious(info: zipfile.ZipInfo) -> str | None:
+def _suspicious(info: zipfile.ZipInfo, archive_size: int) -> str | None:
     """Say why a member must not be unpacked."""
     parts = info.filename.replace("\\", "/").split("/")
     if ".." in parts or parts[0] == "" or parts[0].endswith(":"):
@@ -172,6 +173,8 @@ def _suspicious(info: zipfile.ZipInfo) -> str | None:
         return "is encrypted"
     if info.compress_type not in {*_PLAIN, _ZSTD}:
         return f"is packed by the unknown method {info.compress_type}"
+    if info.compress_size > archive_size:
+        return f"claims {info.compress_size:,} bytes of the {archive_size:,} that the file has"
     if info.file_size > MEMBER_MIB.value * MIB:
         return f"unpacks to {info.file_size:,} bytes; {MEMBER_MIB.advice}"
     if info.file_size > max(MIB, RATIO.value * info.compress_size):
