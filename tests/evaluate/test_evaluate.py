@@ -649,6 +649,10 @@ def test_a_chat_template_that_is_off_is_told(plain, tiny, tmp_path):
         (("eval", "x", "--dtype", "int4"), "--dtype int4: must be one of"),
         (("eval", "x", "--executor", "moon"), "--executor moon: must be local or ray"),
         (("eval", "x", "--repeats", "0"), "--repeats 0"),
+        (
+            ("eval", "--before", "x", "--after", "y", "--suite", "open-suite", "--limit", "3"),
+            "--limit 3: a drift needs 5 questions of a task at least",
+        ),
         (("fetch-model", "gpt"), "no model 'gpt' to fetch"),
     ],
 )

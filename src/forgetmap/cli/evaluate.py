@@ -282,6 +282,7 @@ def _two(
 ) -> None:
     from forgetmap.api import compare
     from forgetmap.base.errors import InputError
+    from forgetmap.capabilities.drift import MIN_ITEMS
     from forgetmap.evaluate.run import check_new, compare_models, load_suite
     from forgetmap.views.terminal import maps as terminal
     from forgetmap.views.terminal.console import open_console
@@ -289,6 +290,10 @@ def _two(
     loaded = load_suite(suite, options["asking"].seed)
     if run_code and not loaded.manifest:
         raise InputError(f"--run-code: the suite {suite} has no programs to run; leave it out")
+    if loaded.manifest and (options["limit"] or MIN_ITEMS) < MIN_ITEMS:
+        raise InputError(
+            f"--limit {options['limit']}: a drift needs {MIN_ITEMS} questions of a task at least"
+        )
     check_new(loaded, new, options["tasks"])
     sides = compare_models(before, after, loaded, out, spread=spread, **options)
     if loaded.manifest:
