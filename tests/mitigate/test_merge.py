@@ -457,6 +457,12 @@ def other_positions(folder):
     (folder / "config.json").write_text(json.dumps(changed))
 
 
+def stretched_positions(folder):
+    config = json.loads((folder / "config.json").read_text())
+    scaling = {"type": "yarn", "factor": 4.0}
+    (folder / "config.json").write_text(json.dumps({**config, "rope_scaling": scaling}))
+
+
 def other_tokens(folder):
     vocabulary = {f"token{place}": 49 - place for place in range(50)}
     (folder / "tokenizer.json").write_text(json.dumps({"model": {"vocab": vocabulary}}))
@@ -487,6 +493,7 @@ def more_tokens(folder):
         (outside, "which lies outside the folder"),
         (other_kind, "one is a llama model, two a gemma model; only models of one architecture"),
         (other_positions, "differently (rope_theta 10000.0 and 500000.0)"),
+        (stretched_positions, "stretch positions differently (rope_scaling in config.json)"),
         (other_tokens, "number their tokens differently (50 of 50)"),
         (other_names, "two lacks 1 tensors that one has: model.layers.1.q_proj.weight"),
         (more_tokens, "the vocabularies differ, merging needs the same tokens"),
@@ -726,3 +733,14 @@ def test_memory_stays_far_below_the_checkpoint(tmp_path):
         assert done.returncode == 0, done.stderr
         assert int(done.stdout) < largest  # the bar is twice that
         shutil.rmtree(tmp_path / method)
+
+
+def test_positions_are_the_same_however_the_configuration_says_it(tmp_path):
+    yarn = {"factor": 4.0, "original_max_position_embeddings": 512}
+    old = {"rope_theta": 1e4, "rope_scaling": {"type": "yarn", **yarn}}
+    new = {"rope_parameters": {"rope_theta": 1e4, "rope_type": "yarn", **yarn}}
+    for name, told in (("one", old), ("two", new)):
+        write_model(tmp_path / name, random_tensors(0))
+        config = json.loads((tmp_path / name / "config.json").read_text())
+        (tmp_path / name / "config.json").write_text(json.dumps({**config, **told}))
+    assert merge(tmp_path / "one", tmp_path / "two", tmp_path / "out").is_dir()

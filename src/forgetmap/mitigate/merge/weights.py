@@ -210,10 +210,23 @@ class Weights:
     @property
     def rope(self) -> Any:
         """The base of its positions, where the configuration gives one."""
+        return self._positions.get("rope_theta")
+
+    @property
+    def rope_scaling(self) -> dict[str, Any]:
+        """How its positions are stretched for longer texts; empty where they are not."""
+        told = {name: value for name, value in self._positions.items() if name != "rope_theta"}
+        told["rope_type"] = told.pop("type", None) or told.get("rope_type")  # an older name
+        return {} if told["rope_type"] in (None, "default") else told
+
+    @property
+    def _positions(self) -> dict[str, Any]:
+        """What the configuration says of positions, in transformers 4 and 5."""
         text = self.config.get("text_config")
         told = {**self.config, **(text if isinstance(text, dict) else {})}
-        inner = told.get("rope_parameters")  # where transformers 5 keeps it
-        return told.get("rope_theta", inner.get("rope_theta") if isinstance(inner, dict) else None)
+        inner = told.get("rope_parameters") or told.get("rope_scaling")
+        theta = {"rope_theta": told["rope_theta"]} if "rope_theta" in told else {}
+        return {**(inner if isinstance(inner, dict) else {}), **theta}
 
     @property
     def dtype(self) -> str:
@@ -276,6 +289,11 @@ def check_alike(first: Weights, second: Weights) -> None:
         raise InputError(
             f"{first.name} and {second.name} count positions differently (rope_theta {ropes[0]} "
             f"and {ropes[1]}); a merge of their weights would fit neither"
+        )
+    if first.rope_scaling != second.rope_scaling:
+        raise InputError(
+            f"{first.name} and {second.name} stretch positions differently (rope_scaling in "
+            "config.json); a merge of their weights would fit neither"
         )
     for one, other in ((first, second), (second, first)):
         missing = [name for name in one.tensors if name not in other.tensors]
