@@ -123,7 +123,7 @@ def render(
 @cache
 def page(*, remote: bool) -> Page:
     """The shell of the report; `remote` lets it ask its own server."""
-    scripts = (*CONTROLS, *(f"report/{part}.js" for part in _PARTS))
+    scripts = (*CONTROLS, "shared/snippets.js", *(f"report/{part}.js" for part in _PARTS))
     styles = ("controls.css", "report.css")
     return Page("report.html", styles, scripts, connect="'self'" if remote else "'none'")
 

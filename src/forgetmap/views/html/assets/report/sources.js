@@ -29,14 +29,7 @@ const CSV_COLUMNS = [
   ...TEXTS,
   "cause",
 ];
-const SNIPPET = 160;
 const TASK_ORDER = "question";
-
-// The end of a prompt, where the question stands; it does not begin in the middle of a word.
-function endOf(prompt) {
-  const text = (prompt ?? "").trimEnd();
-  return text.length <= SNIPPET ? text : `… ${text.slice(-SNIPPET).replace(/^\S*\s+/, "")}`;
-}
 
 // The chance that an item is right: the right option's probability, else its share of right runs.
 const hasProbability = (row) => typeof row.probability_before === "number";

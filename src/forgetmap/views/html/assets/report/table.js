@@ -24,9 +24,6 @@ function nameOf({ task, item, item_ref: reference }, most = 60) {
   return id.startsWith(task) ? id : `${brief(task, most)} · ${id}`;
 }
 
-// A question without the words that ask for its answer.
-const withoutCue = (snippet) => snippet.replace(/\s*\b(?:answer|a):\s*$/i, "") || snippet;
-
 // What a cell is, for narrow pages, where it has no head above it.
 const labelled = (name) => make("span", { class: "label" }, `${name} `);
 
