@@ -175,6 +175,7 @@ def test_options_stand_side_by_side(page: Visit, told: Comparison) -> None:
     assert "chosen after" in chosen
     assert row["answer_after"] in chosen
     assert page.page.locator(".options .badge.bad").inner_text() == "chosen after"
+    assert "−0.0" not in page.page.locator(".options").inner_text()
 
 
 def long_log(side: str) -> Samples:

@@ -39,14 +39,16 @@ function optionsTable(row) {
         place === chosen[side] ? make("span", { class: `badge ${isRight ? "good" : "bad"}` }, `chosen ${side}`) : null,
       ),
     ];
-    const kind = !isRight || points(change) === points(0) ? "" : change < 0 ? "lost" : "won";
+    const isNone = points(change) === points(0);
+    const kind = !isRight || isNone ? "" : change < 0 ? "lost" : "won";
+    const isTaken = !isRight && [chosen.before, chosen.after].includes(place);
     return make(
       "tr",
-      { class: isRight ? "right" : "" },
+      { class: isRight ? "right" : isTaken ? "taken" : "" },
       make("th", { scope: "row" }, letter(place), text ? make("span", { class: "text" }, ` ${brief(text, 60)}`) : null, ...marks),
       make("td", {}, percent(before[place]), probabilityBar(before[place], "was")),
       make("td", {}, percent(after[place]), probabilityBar(after[place], "is")),
-      make("td", { class: kind }, `${change < 0 ? "−" : "+"}${percent(Math.abs(change))}`),
+      make("td", { class: kind }, `${isNone ? "" : change < 0 ? "−" : "+"}${percent(Math.abs(change))}`),
     );
   };
   const head = ["option", "probability before", "after", "change"];
