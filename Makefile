@@ -98,6 +98,7 @@ $(VENV)/.docs: $(VENV)/.installed
 docs: $(VENV)/.docs browser  ## the docs as a site, checked strictly, with a live gallery: build/site
 	$(BIN)/python docs/make_site.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/pytest -q -n 0 tests/views/test_drop_page.py
 
 reference: setup  ## regenerate the command line reference and the pictures of the README
 	$(BIN)/python docs/make_docs.py

@@ -13,6 +13,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import make_drop
+
 import forgetmap
 from forgetmap.map.example import example_pipeline
 from forgetmap.views.html.theory import write_page
@@ -30,6 +32,8 @@ GALLERY = {
     "theory": "The theory lab: what an objective must do",
 }
 """Every page that forgetmap makes, and what it shows."""
+DROP = """[Drop two logs](../drop/index.html) and see what was lost. They stay on your computer:
+the page sends nothing. [What it takes and shows](../docs/how-to/drop.md)."""
 API = """# Python
 
 Every public name of the package. [Use it from Python](../how-to/python.md) shows them at work.
@@ -49,7 +53,7 @@ PUBLIC = (
 def main() -> None:
     """Write all pages."""
     shutil.rmtree(PAGES, ignore_errors=True)
-    shutil.copytree(ROOT / "docs", PAGES / "docs", ignore=shutil.ignore_patterns("*.py"))
+    shutil.copytree(ROOT / "docs", PAGES / "docs", ignore=shutil.ignore_patterns("*.py", "drop"))
     for name in TOP:
         shutil.copy(ROOT / name, PAGES / name)
     shutil.copy(ROOT / "README.md", PAGES / "index.md")
@@ -57,7 +61,10 @@ def main() -> None:
         copy_linked(page)
     blocks = "\n".join(f"::: forgetmap.{name}\n" for name in PUBLIC)
     (PAGES / "docs" / "reference" / "python.md").write_text(API + blocks, encoding="utf-8")
-    write_gallery(PAGES / "gallery", pictures="--plain" not in sys.argv)
+    why_not = make_drop.build(PAGES / "drop")
+    if why_not:
+        print(f"the page that maps logs in the browser is left out: {why_not}", file=sys.stderr)
+    write_gallery(PAGES / "gallery", pictures="--plain" not in sys.argv, drop=not why_not)
 
 
 def copy_linked(page: Path) -> None:
@@ -77,7 +84,7 @@ def copy_linked(page: Path) -> None:
     page.write_text(re.sub(r"\]\((\.\.?/)+README\.md\)", "](index.md)", text), encoding="utf-8")
 
 
-def write_gallery(folder: Path, *, pictures: bool) -> None:
+def write_gallery(folder: Path, *, pictures: bool, drop: bool) -> None:
     """Make every kind of page from the bundled examples, and pictures of each."""
     folder.mkdir(parents=True)
     scores = ROOT / "examples" / "study" / "logs" / "scores"
@@ -93,6 +100,8 @@ def write_gallery(folder: Path, *, pictures: bool) -> None:
         "",
         "Every page is live: open it and click. None of them asks the network.",
     ]
+    if drop:
+        lines += ["", "## Your own logs, here in the browser", "", DROP]
     for name, says in GALLERY.items():
         lines += ["", f"## {says}", "", f"[Open the page]({name}.html)", ""]
         shots = sorted(shot for shot in taken if shot.startswith(name.partition("/")[0]))

@@ -24,6 +24,8 @@ def connect() -> duckdb.DuckDBPyConnection:
     """Open a database that spills to a temporary folder once its memory is used up."""
     connection = duckdb.connect()
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+    # Without a script, DuckDB draws a bar into standard output once a query takes two seconds.
+    connection.execute("SET enable_progress_bar = false")
     connection.execute("SET temp_directory = $1", [str(temporary_folder(connection))])
     return connection
 

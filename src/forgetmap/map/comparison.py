@@ -17,7 +17,7 @@ from forgetmap.map import published
 from forgetmap.map.cause_counts import count_causes
 from forgetmap.map.cells import CellTable, Plan
 from forgetmap.map.estimates import Floors, noise_floors
-from forgetmap.map.flips import changed_items, find_causes
+from forgetmap.map.flips import COLUMNS, changed_items, find_causes
 from forgetmap.map.graded import score_change
 from forgetmap.map.result import Cell, ComparedModel, ForgettingMap, MapSettings
 from forgetmap.map.task_maps import TaskMap
@@ -48,11 +48,11 @@ class Comparison:
     causes: pa.ChunkedArray | None
     """The cause of every change in the order of `Pairs.flips`; None if the text was not read."""
 
-    def changed(self) -> Iterator[pa.Table]:
+    def changed(self, columns: pa.Schema = COLUMNS) -> Iterator[pa.Table]:
         """Stream the items that changed, with both answers and the cause of every loss."""
         if self.causes is None:
             raise InputError("the items were compared without their text; use causes=True")
-        return changed_items(self.pairs, self.causes)
+        return changed_items(self.pairs, self.causes, columns)
 
 
 class CompareOptions(TypedDict, total=False):

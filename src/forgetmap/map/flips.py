@@ -16,12 +16,14 @@ from forgetmap.base.words import spreadsheet_safe
 from forgetmap.map.causes import LOGGED, Lost, cause_of, taught_answers
 from forgetmap.pairing.two_logs import Pairs
 
+PROBABILITIES = ("probability_before", "probability_after")
+"""Of the right option; null where not both logs have it."""
 COLUMNS = pa.schema(
     [
         *((name, pa.string()) for name in ("task", "item", "item_ref")),
         ("k", pa.int32()),
         ("transition", pa.string()),
-        *((name, pa.float64()) for name in ("before", "after")),
+        *((name, pa.float64()) for name in ("before", "after", *PROBABILITIES)),
         *(
             (f"{name}{side}", pa.string())
             for name, sides in (
@@ -34,6 +36,13 @@ COLUMNS = pa.schema(
     ]
 )
 """One row per item that changed."""
+OPTIONS = pa.schema(
+    [
+        *((name, pa.list_(pa.float32())) for name in ("options_before", "options_after")),
+        ("right_option", pa.int32()),
+    ]
+)
+"""The probabilities of all options of an item, and which of them is right, counted from 0."""
 
 
 def find_causes(
@@ -57,14 +66,16 @@ def find_causes(
     return pa.chunked_array(causes, pa.string())
 
 
-def changed_items(pairs: Pairs, causes: pa.ChunkedArray) -> Iterator[pa.Table]:
+def changed_items(
+    pairs: Pairs, causes: pa.ChunkedArray, schema: pa.Schema = COLUMNS
+) -> Iterator[pa.Table]:
     """Stream the items that changed, with both answers and the cause of every loss."""
     start = 0
     for batch in pairs.flips():
         part = causes.slice(start, batch.num_rows)
         start += batch.num_rows
         table = pa.Table.from_batches([batch]).append_column("cause", part)
-        yield table.select(COLUMNS.names).cast(COLUMNS)
+        yield table.select(schema.names).cast(schema)
 
 
 def write_flips(changed: Iterable[pa.Table], path: str | Path) -> int:

@@ -23,7 +23,7 @@ from forgetmap.base.database import connect, plain_path, quoted, writing
 from forgetmap.base.errors import InputError
 from forgetmap.base.sealed import EMPTY, SEAL, check_sealed, seal
 from forgetmap.map.comparison import Comparison
-from forgetmap.map.flips import COLUMNS
+from forgetmap.map.flips import COLUMNS, OPTIONS, PROBABILITIES
 
 TRANSITIONS = ("forgotten", "gained", "never", "retained")
 CHANGED = TRANSITIONS[:2]
@@ -43,7 +43,22 @@ _FEWEST_ROWS, _MOST_ROWS = 2048, 32_768
 """Rows of a group; DuckDB works on 2048 at a time."""
 _SNIPPET = 160
 _ANSWERS = ("target", "answer_before", "answer_after")
-_IDENTITY = ("task", "item", "item_ref", "k", "transition", "before", "after", "cause")
+_SAVED = pa.schema([*COLUMNS, *OPTIONS])
+_LATER = dict.fromkeys(PROBABILITIES, "DOUBLE") | {
+    "options_before": "FLOAT[]",
+    "options_after": "FLOAT[]",
+    "right_option": "INT",
+}
+"""Columns that files of older versions lack; they read as null."""
+_IDENTITY = (
+    *("task", "item", "item_ref", "k", "transition", "before", "after"),
+    *(*PROBABILITIES, "cause"),
+)
+_FALL = "coalesce(probability_before - probability_after, before - after)"
+"""SQL for how much confidence an item lost: of the right option, or else of its share of runs."""
+_WEIGHED = """[round(x::DOUBLE, 6) for x in options_before] AS options_before,
+    [round(x::DOUBLE, 6) for x in options_after] AS options_after, right_option"""
+"""SQL for the options of an item."""
 _TEXTS = tuple(name for name in COLUMNS.names if name not in _IDENTITY)
 _SEARCHED = ("item", "item_ref", *(name for name in _TEXTS if not name.startswith("status")))
 _HOLDS = "(" + " OR ".join(f"{name} ILIKE $text ESCAPE '\\'" for name in _SEARCHED) + ")"
@@ -59,7 +74,7 @@ def write_items(comparison: Comparison, path: str | Path) -> None:
         path: The Parquet file to write, in place.
     """
     changed = pa.RecordBatchReader.from_batches(
-        COLUMNS, (batch for table in comparison.changed() for batch in table.to_batches())
+        _SAVED, (batch for table in comparison.changed(_SAVED) for batch in table.to_batches())
     )
     with writing(), connect() as connection:
         connection.register("wanted", pa.table({"task": list(comparison.map.tasks)}))
@@ -119,6 +134,15 @@ class Page:
     """Share of the items that were looked at so far."""
 
 
+class Texts(NamedTuple):
+    """Some items with their texts."""
+
+    numbers: list[int]
+    """Their places in the file."""
+    contents: list[list[Any]]
+    """Of each: its texts as `_TEXTS` names them, and its options as `OPTIONS` does."""
+
+
 class ItemStore:
     """Reads a file of `write_items`; safe to use from several threads.
 
@@ -147,9 +171,11 @@ class ItemStore:
         self._connection.execute("SET parquet_metadata_cache = true")
         try:
             source = self._connection.read_parquet(plain_path(self.path), file_row_number=True)
-            if missing := set(COLUMNS.names) - set(source.columns):
-                raise InputError(f"{path}: lacks the column {min(missing)!r}; save it again")
-            source.create_view("items")
+            missing = set(_SAVED.names) - set(source.columns)
+            if lacking := missing - set(_LATER):
+                raise InputError(f"{path}: lacks the column {min(lacking)!r}; save it again")
+            nulls = (f"NULL::{_LATER[name]} AS {name}" for name in sorted(missing))
+            source.project(", ".join(("*", *nulls))).create_view("items")
         except duckdb.Error as error:
             raise InputError(f"{path}: is not a readable Parquet file") from error
         self.groups = [
@@ -170,6 +196,11 @@ class ItemStore:
     def changed(self) -> int:
         """How many items changed."""
         return sum(group.size for group in self.groups if group.transition in CHANGED)
+
+    @cached_property
+    def with_probability(self) -> int:
+        """How many items have the right option's probability in both logs."""
+        return int(self._records("SELECT count(probability_before) AS n FROM items")[0]["n"])
 
     def page(self, wanted: Filter, offset: int = 0, size: int = PAGE) -> Page:
         """The items from `offset` on, of those that pass the filter.
@@ -222,7 +253,8 @@ class ItemStore:
         """One item with all its texts, cut where they are endless; None if it is not there."""
         texts = ", ".join(f"{_cut(name)} AS {name}" for name in _TEXTS)
         records = self._records(
-            f"""SELECT {", ".join(_IDENTITY)}, {texts}, {_tail("prompt_before")} AS snippet
+            f"""SELECT {", ".join(_IDENTITY)}, {texts}, {_tail("prompt_before")} AS snippet,
+                       {_WEIGHED}
                 FROM items WHERE task = $task AND item = $item LIMIT 1""",
             {"task": task, "item": item},
         )
@@ -244,24 +276,33 @@ class ItemStore:
         yield from self._arrow(query, asked).to_arrow_reader(2048)
 
     def sample(self, most: int) -> pa.Table:
-        """Items for a file: those that changed first, then the others, drawn by their hash."""
+        """Items for a file, those that lost most confidence first.
+
+        Where there are more, those that changed are taken before the others, drawn by their hash.
+        """
         return self._arrow(
             f"""FROM (SELECT {", ".join(_IDENTITY)}, file_row_number FROM items
                       ORDER BY transition NOT IN {CHANGED}, hash(item), task LIMIT $most)
-                ORDER BY file_row_number""",
+                ORDER BY {_FALL} DESC, file_row_number""",
             {"most": most},
         ).to_arrow_table()
 
-    def texts(self, most: int, size: int) -> Iterator[tuple[list[int], list[list[str | None]]]]:
-        """Texts of changed items, in the order of `sample`: (row numbers, texts) in parts."""
-        texts = ", ".join(_cut(name) for name in _TEXTS)
+    def texts(self, most: int, size: int, *, drawn: bool = False) -> Iterator[Texts]:
+        """Texts of changed items, in parts and in the order of `sample`, or as they were drawn."""
+        listed = ", ".join(_cut(name) for name in _TEXTS)
+        order = "hash(item), task" if drawn else f"{_FALL} DESC, file_row_number"
         parts = self._arrow(
-            f"""SELECT file_row_number, [{texts}] AS texts FROM items
-                WHERE transition IN {CHANGED} ORDER BY hash(item), task LIMIT $most""",
+            f"""WITH chosen AS (
+                    SELECT file_row_number FROM items WHERE transition IN {CHANGED}
+                    ORDER BY hash(item), task LIMIT $most)
+                SELECT file_row_number, [{listed}] AS texts, {_WEIGHED}
+                FROM items SEMI JOIN chosen USING (file_row_number) ORDER BY {order}""",
             {"most": most},
         )
         for batch in parts.to_arrow_reader(size):
-            yield batch["file_row_number"].to_pylist(), batch["texts"].to_pylist()
+            numbers, *columns = (column.to_pylist() for column in batch.columns)
+            rows = zip(*columns, strict=True)
+            yield Texts(numbers, [[*texts, *options] for texts, *options in rows])
 
     @cached_property
     def map(self) -> bytes | None:

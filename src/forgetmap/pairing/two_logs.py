@@ -412,7 +412,7 @@ class PairedLogs(Logs):
         of the differences is the sum of those above zero, as the shares of a side sum up to 1.
         """
         sql = self.lists
-        ours, theirs = (sql.size.format(f"{side}.options") for side in "ba")
+        ours, theirs = self._sizes()
         joined = f""", b.options AS options_before, a.options AS options_after,
                       b.wrong AS wrong_before, a.wrong AS wrong_after, b.right_option AS gold,
                       CASE WHEN b.probability IS NOT NULL AND a.probability IS NOT NULL
@@ -426,6 +426,11 @@ class PairedLogs(Logs):
                          ELSE least(wrong_before, wrong_after) * shown / (shown - 1)
                               * {reshuffled} / (shown - 1) END"""
         return joined, churn
+
+    def _sizes(self) -> tuple[str, str]:
+        """SQL for how many options an item has in the logs `b` and `a`."""
+        ours, theirs = (self.lists.size.format(f"{side}.options") for side in "ba")
+        return ours, theirs
 
     def _shared_tasks(self, before: str, after: str, task: str = "task") -> str:
         """SQL that keeps to the tasks of both sides; empty where they have the same."""
@@ -558,6 +563,12 @@ class PairedLogs(Logs):
 
 
 _MOST_TARGETS = 100_000
+_COMPARABLE_OPTIONS = """,
+    CASE WHEN {0} = {1} AND b.right_option = a.right_option THEN b.options END AS options_before,
+    CASE WHEN {0} = {1} AND b.right_option = a.right_option THEN a.options END AS options_after,
+    CASE WHEN {0} = {1} AND b.right_option = a.right_option THEN b.right_option END AS right_option
+"""
+"""SQL for the options of an item in both logs, where they can stand side by side."""
 _NUMBER = "-?[0-9]+(?:[.][0-9]+)?"
 _ENDS_IN_NUMBER = f"(?:^|####)[ $]*{_NUMBER}[ %.]*$"
 """A target that is a number, or a worked solution that ends in one as those of GSM8K do."""
@@ -611,9 +622,13 @@ class LogPair(PairedLogs):
 
     def _compared(self, sign: str) -> str:
         """SQL for the compared items whose share of right runs is `=` or `<>` in the two logs."""
+        options = _COMPARABLE_OPTIONS.format(*self._sizes()) if self._with_options else ""
         return f"""SELECT b.task AS task, b.key AS key, coalesce(b.k, a.k) AS k,
                           b.correct / b.runs AS before, a.correct / a.runs AS after,
-                          b.runs AS runs_before, a.runs AS runs_after
+                          b.runs AS runs_before, a.runs AS runs_after,
+                          CASE WHEN a.probability IS NOT NULL THEN b.probability END AS p,
+                          CASE WHEN b.probability IS NOT NULL THEN a.probability END AS q
+                          {options}
                    FROM s0_items b JOIN s1_items a ON b.task = a.task AND b.key = a.key
                    WHERE b.runs > 0 AND a.runs > 0
                          AND b.correct / b.runs {sign} a.correct / a.runs"""
@@ -645,6 +660,7 @@ class LogPair(PairedLogs):
                         GROUP BY s.task, s.key)
                     SELECT task, key, unnest(shown) FROM shown""",
             )
+        options = ("options_before", "options_after") if self._with_options else ("NULL", "NULL")
         self._keep(
             "listed",
             f"""SELECT f.task AS task, f.key AS key,
@@ -652,6 +668,10 @@ class LogPair(PairedLogs):
                        b.item_ref AS item_ref, f.k AS k,
                        if(f.before > f.after, 'forgotten', 'gained') AS transition,
                        f.before AS before, f.after AS after,
+                       f.p AS probability_before, f.q AS probability_after,
+                       CAST({options[0]} AS FLOAT[]) AS options_before,
+                       CAST({options[1]} AS FLOAT[]) AS options_after,
+                       {"f.right_option" if self._with_options else "NULL::INT"} AS right_option,
                        f.runs_before AS runs_before, f.runs_after AS runs_after,
                        b.target AS target,
                        b.answer AS answer_before, a.answer AS answer_after,
@@ -723,7 +743,8 @@ class LogPair(PairedLogs):
                     FROM s0_scores GROUP BY task, key)
                 SELECT s.task AS task, {SHOWN_ITEM.format("n")} AS item, n.item_ref AS item_ref,
                        s.k AS k, if(s.before > 0, 'retained', 'never') AS transition,
-                       s.before AS before, s.after AS after
+                       s.before AS before, s.after AS after,
+                       s.p AS probability_before, s.q AS probability_after
                 FROM same s JOIN named n USING (task, key)""",
             _BATCH,
         )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import tempfile
 from functools import cache
 from importlib.metadata import version
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import orjson
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import write_text
 from forgetmap.map.comparison import Comparison
+from forgetmap.map.flips import PROBABILITIES
 from forgetmap.map.items import PAGE, ItemStore, write_items
 from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS, ForgettingMap
 from forgetmap.views import words
@@ -29,9 +29,11 @@ TEXT_BYTES = 14_000_000
 """Room for the texts of changed items in a file, packed and in base64."""
 _PART = 256
 """Items whose texts are packed together: opening one item unpacks no more than these."""
+_CODED = ("task", "transition", "cause")
+_PLAIN = ("item", "item_ref", "k", "before", "after")
 _PARTS = (
     *("basics", "difference", "charts", "forest", "summary", "tasks"),
-    *("sources", "items", "main"),
+    *("sources", "table", "options", "detail", "items", "main"),
 )
 
 
@@ -100,6 +102,7 @@ def render(
         "groups": [(g.task, g.transition, g.cause, g.size) for g in store.groups],
         "items": store.total,
         "changed": store.changed,
+        "with_probability": store.with_probability,
         "page": PAGE,
         "remote": remote,
         "index": index,
@@ -120,29 +123,41 @@ def render(
 @cache
 def page(*, remote: bool) -> Page:
     """The shell of the report; `remote` lets it ask its own server."""
-    scripts = (*CONTROLS, *(f"report/{part}.js" for part in _PARTS))
+    scripts = (*CONTROLS, "shared/snippets.js", *(f"report/{part}.js" for part in _PARTS))
     styles = ("controls.css", "report.css")
     return Page("report.html", styles, scripts, connect="'self'" if remote else "'none'")
 
 
 def _listing(store: ItemStore) -> Listing:
     rows = store.sample(MOST_ITEMS)
-    keys = zip(*(rows[name].to_pylist() for name in ("task", "transition", "cause")), strict=True)
-    groups = [(*key, sum(1 for _ in run)) for key, run in groupby(keys)]
-    place = {number: index for index, number in enumerate(rows["file_row_number"].to_pylist())}
-    texts: list[str] = []
-    text_of: list[list[int]] = []
-    room = TEXT_BYTES
-    for numbers, contents in store.texts(MOST_ITEMS, _PART):
-        part = packed(orjson.dumps(contents))
-        room -= len(part)
+    texts, numbers = _packed_texts(store)
+    codes = {name: rows[name].dictionary_encode().combine_chunks() for name in _CODED}
+    content: dict[str, Any] = {name: rows[name].to_pylist() for name in _PLAIN}
+    if store.with_probability:
+        content |= {name: rows[name].to_pylist() for name in PROBABILITIES}
+    for name, coded in codes.items():
+        content[name] = coded.indices.fill_null(len(coded.dictionary)).to_pylist()
+        content[f"{name}_names"] = [*coded.dictionary.to_pylist(), None]
+    content["has_text"] = [int(n in numbers) for n in rows["file_row_number"].to_pylist()]
+    facts = {"listed": rows.num_rows, "with_text": len(numbers), "part": _PART}
+    return Listing(facts, packed(orjson.dumps(content)), texts)
+
+
+def _packed_texts(store: ItemStore) -> tuple[list[str], set[int]]:
+    """The texts of changed items in the order of the list, and the rows that have them.
+
+    Rows that are looked at together are packed together. Where there is no room for all, some are
+    drawn; a quick packing says how many fit, and the thorough one is not larger.
+    """
+    fit, room = 0, TEXT_BYTES
+    for part in store.texts(MOST_ITEMS, _PART, drawn=True):
+        room -= len(packed(orjson.dumps(part.contents), level=1))
         if room < 0:
             break
-        texts.append(part)
-        text_of.append([place.get(number, -1) for number in numbers])
-    columns = ("item", "item_ref", "k", "before", "after")
-    content = {name: rows[name].to_pylist() for name in columns}
-    facts = {"listed": rows.num_rows, "with_text": sum(len(part) for part in text_of)}
-    return Listing(
-        facts, packed(orjson.dumps(content | {"groups": groups, "texts": text_of})), texts
-    )
+        fit += len(part.numbers)
+    texts: list[str] = []
+    numbers: set[int] = set()
+    for part in store.texts(fit, _PART):
+        texts.append(packed(orjson.dumps(part.contents)))
+        numbers.update(part.numbers)
+    return texts, numbers

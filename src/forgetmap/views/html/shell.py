@@ -178,10 +178,10 @@ def embedded(data: bytes) -> Markup:
     return Markup(text)
 
 
-def packed(text: str | bytes) -> Markup:
+def packed(text: str | bytes, level: int = 6) -> Markup:
     """Text as base64 of gzip; the same bytes for the same text."""
     data = text.encode() if isinstance(text, str) else text
-    return Markup(base64.b64encode(gzip.compress(data, 6, mtime=0)).decode())
+    return Markup(base64.b64encode(gzip.compress(data, level, mtime=0)).decode())
 
 
 def policy_of(path: Path) -> str:

@@ -1,15 +1,12 @@
-// The items: a list with filters, and the chosen one with both answers side by side.
-
-// --- the list ----------------------------------------------------------------------------------
+// The items: filters, order and the opened item, all kept in the address.
 
 let source = null;
+let itemTable = null;
 const shown = {
   filter: { transition: "forgotten", task: "", cause: "", text: "" },
-  order: "lost",
+  order: "change",
   open: "", // the address of the opened item
-  start: 0,
   asked: 0,
-  trail: [],
 };
 const usual = { ...shown.filter };
 const address = ({ task, item }) => `#item/${encodeURIComponent(task)}/${encodeURIComponent(item)}`;
@@ -46,16 +43,22 @@ function setUpItems() {
     typing = setTimeout(() => showItems({ text: event.target.value.trim() }), 40);
   });
   byId("export").addEventListener("click", () => source?.exportTable(shown.filter, shown.order));
-  byId("item-order").addEventListener("change", (event) => {
-    shown.order = event.target.value;
-    keepAddress();
-    showItems({});
+  itemTable = new ItemTable(byId("item-box"), {
+    open: (row) => {
+      location.hash = withFilters(address(row));
+    },
+    sort: (column) => {
+      shown.order = shown.order === column ? `-${column}` : column;
+      keepAddress();
+      showItems({});
+    },
   });
-  byId("item-order").parentElement.hidden = facts.remote; // a server has the order of its file
+  itemTable.grown = showCount;
   document.addEventListener("keydown", pressed);
   window.addEventListener("hashchange", openAddress);
   readFilters();
   showNotice();
+  noItem();
 }
 
 function showNotice() {
@@ -83,7 +86,7 @@ const ADDRESS = /^#item(?:s|\/([^/?]*)\/([^/?]*))(?:\?(.*))?$/;
 
 function withFilters(start) {
   const changed = Object.entries(shown.filter).filter(([name, value]) => value !== usual[name]);
-  if (shown.order !== "lost") changed.push(["order", shown.order]);
+  if (shown.order !== "change") changed.push(["order", shown.order]);
   const query = new URLSearchParams(changed).toString();
   return query ? `${start}?${query}` : start;
 }
@@ -91,8 +94,9 @@ function withFilters(start) {
 function readFilters() {
   const query = new URLSearchParams(location.hash.match(ADDRESS)?.[3] ?? "");
   for (const [name, value] of Object.entries(usual)) shown.filter[name] = query.get(name) ?? value;
-  const orders = [...byId("item-order").options].map(({ value }) => value);
-  shown.order = orders.includes(query.get("order")) ? query.get("order") : "lost";
+  const order = query.get("order") ?? "";
+  const isKnown = ITEM_COLUMNS.some(({ name, fixed }) => !fixed && name === order.replace("-", ""));
+  shown.order = isKnown ? order : "change";
 }
 
 // Put what is shown into the address; other places in the page are left alone until a filter is set.
@@ -101,47 +105,30 @@ function keepAddress() {
   if (wanted !== "#items" || ADDRESS.test(location.hash)) history.replaceState(null, "", wanted);
 }
 
-// Change the filter, put the controls in line with it, and go to the first page.
-function showItems(change, jump = false) {
+// --- the list ----------------------------------------------------------------------------------
+
+// Change the filter, put the controls in line with it, and show what passes from its top.
+async function showItems(change, jump = false) {
   Object.assign(shown.filter, change);
   if (Object.keys(change).length) keepAddress();
   const { transition, task, cause, text } = shown.filter;
-  byId("transition")
-    .querySelectorAll("input")
-    .forEach((input) => {
-      input.checked = input.value === transition;
-    });
+  for (const input of byId("transition").querySelectorAll("input"))
+    input.checked = input.value === transition;
   byId("item-task").value = task;
   byId("item-cause").value = cause;
-  byId("item-order").value = shown.order;
   if (byId("item-text").value.trim() !== text) byId("item-text").value = text;
-  shown.trail = [];
   if (jump) byId("items").scrollIntoView();
-  return showPage(0);
-}
-
-async function showPage(start) {
   const asked = (shown.asked += 1);
-  shown.start = start;
   if (!source) return;
-  const rows = [];
-  let answer = null;
   try {
-    do {
-      // a search over very many items answers in steps
-      answer = await source.page(shown.filter, answer ? answer.next : start, shown.order);
-      if (asked !== shown.asked) return; // the filter has changed meanwhile
-      rows.push(...answer.rows);
-      byId("item-count").textContent = countText(answer, rows.length);
-    } while (answer.total === null && answer.next !== null && rows.length < facts.page);
+    const list = await source.list(shown.filter, shown.order);
+    if (asked !== shown.asked) return; // the filter has changed meanwhile
+    itemTable.show(list, shown.order);
+    showCounts(list.counts);
+    showCount(list);
   } catch (error) {
     byId("item-count").textContent = `The items cannot be had: ${error.message}.`;
-    return;
   }
-  byId("item-list").replaceChildren(...rows.map(listEntry));
-  byId("item-list").scrollTop = 0;
-  showCounts(answer.counts);
-  showPages(answer);
 }
 
 // Beside every outcome, how many items the other filters leave.
@@ -152,104 +139,13 @@ function showCounts(counts) {
   }
 }
 
-function countText({ total, searched }, found) {
-  if (total !== null) return total === 1 ? "1 item" : `${whole(total)} items`;
-  return searched < 1
-    ? `${whole(found)} found, ${percent(searched)} searched`
-    : `${whole(found)} found on the last page`;
-}
-
-// An id that begins with its task says the task already.
-function nameOf({ task, item, item_ref: reference }, most = 60) {
-  const id = brief(reference ?? item, most);
-  return id.startsWith(task) ? id : `${brief(task, most)} · ${id}`;
-}
-
-const rightness = (share) => (share === 1 ? "right" : share === 0 ? "wrong" : percent(share, 0));
-
-// One line of the list: question, target, both outcomes with their answers, the change, the cause.
-function listEntry(row) {
-  const outcome = (which, share, answer) =>
-    make(
-      "span",
-      { class: `side ${share > 0.5 ? "is-right" : "is-wrong"}` },
-      make("span", { class: "what" }, `${which} `),
-      `${share > 0.5 ? "✓" : "✗"} ${rightness(share)}`,
-      answer ? make("span", { class: "under" }, brief(answer, 60)) : null,
-    );
-  const change = row.after - row.before;
-  const kind = change < 0 ? " lost" : change > 0 ? " won" : "";
-  const sign = change < 0 ? "−" : change > 0 ? "+" : "";
-  const entry = make(
-    "button",
-    {
-      type: "button",
-      "data-address": address(row),
-      onclick: () => {
-        location.hash = withFilters(address(row));
-      },
-    },
-    make(
-      "span",
-      { class: "question" },
-      row.snippet ? brief(row.snippet, SNIPPET + 2) : null,
-      make("span", { class: "under" }, nameOf(row)),
-    ),
-    make("span", { class: "target" }, row.target ? brief(row.target, 60) : ""),
-    outcome("before", row.before, row.answer_before),
-    outcome("after", row.after, row.answer_after),
-    make("span", { class: `change${kind}` }, `${sign}${percent(Math.abs(change), 0)}`),
-    make("span", { class: "cause" }, row.cause ? brief(row.cause, 24) : ""),
-  );
-  if (shown.open === address(row)) entry.setAttribute("aria-current", "true");
-  return make("li", {}, entry);
-}
-
-function transitionBadge({ transition, cause }) {
-  const kind = { forgotten: " bad", gained: " good" }[transition] ?? "";
-  return make(
-    "span",
-    { class: `badge${kind}` },
-    TRANSITIONS[transition] + (cause ? `: ${brief(cause, 20)}` : ""),
-  );
-}
-
-function showPages({ total, next }) {
-  const back = () =>
-    showPage(total === null ? shown.trail.pop() : Math.max(0, shown.start - facts.page));
-  const forth = () => {
-    shown.trail.push(shown.start);
-    return showPage(next);
-  };
-  const parts = [
-    make(
-      "button",
-      {
-        type: "button",
-        disabled: total === null ? shown.trail.length === 0 : shown.start === 0,
-        onclick: back,
-      },
-      "Previous",
-    ),
-    make("button", { type: "button", disabled: next === null, onclick: forth }, "Next"),
-  ];
-  if (total > facts.page) {
-    const last = Math.ceil(total / facts.page);
-    const input = make("input", {
-      type: "number",
-      min: 1,
-      max: last,
-      value: Math.floor(shown.start / facts.page) + 1,
-      "aria-label": "Page",
-      onchange: (event) =>
-        showPage(
-          (Math.min(last, Math.max(1, Math.round(event.target.valueAsNumber) || 1)) - 1) *
-            facts.page,
-        ),
-    });
-    parts.push(make("span", {}, "page ", input, ` of ${whole(last)}`));
-  }
-  byId("item-pages").replaceChildren(...parts);
+function showCount({ total, size, searched }) {
+  byId("item-count").textContent =
+    total === null
+      ? `${whole(size)} found, ${percent(searched)} searched`
+      : total === 1
+        ? "1 item"
+        : `${whole(total)} items`;
 }
 
 // --- keys: j and k walk the list, Enter opens, / searches, Escape goes back --------------------------
@@ -266,18 +162,9 @@ function pressed(event) {
     event.preventDefault();
   } else if (STEPS[event.key]) {
     if (event.key.startsWith("Arrow") && !byId("item-list").contains(event.target)) return;
-    moveInList(STEPS[event.key]);
+    itemTable.step(STEPS[event.key]);
     event.preventDefault();
   }
-}
-
-function moveInList(step) {
-  const entries = [...byId("item-list").querySelectorAll("button")];
-  const isHere = (entry) => entry === document.activeElement;
-  const isOpen = (entry) => entry.dataset.address === shown.open;
-  const here = Math.max(entries.findIndex(isHere), -1);
-  const from = here >= 0 ? here : entries.findIndex(isOpen);
-  entries[from < 0 ? 0 : from + step]?.focus();
 }
 
 // Out of the search, else out of the opened item.
@@ -286,35 +173,15 @@ function goBack(target) {
     target.blur();
     if (shown.filter.text) showItems({ text: "" });
   } else if (shown.open) {
-    const entry = byId("item-list").querySelector("[aria-current]");
     shown.open = "";
     keepAddress();
-    markOpen();
+    itemTable.mark("");
     noItem();
-    entry?.focus();
+    itemTable.step(0);
   }
 }
 
 // --- one item ----------------------------------------------------------------------------------
-
-function noItem() {
-  byId("item-detail").replaceChildren(
-    make(
-      "p",
-      { class: "faint" },
-      "Choose an item to see both answers side by side. Keys: j and k walk, Enter opens, / searches, Escape goes back.",
-    ),
-  );
-}
-
-function markOpen() {
-  byId("item-list")
-    .querySelectorAll("button")
-    .forEach((entry) => {
-      if (entry.dataset.address === shown.open) entry.setAttribute("aria-current", "true");
-      else entry.removeAttribute("aria-current");
-    });
-}
 
 // Show the filters and open the item that the address names; true if it names one.
 async function openAddress() {
@@ -332,93 +199,19 @@ async function openAddress() {
   } catch (error) {
     say(`The item cannot be had: ${error.message}.`);
   }
-  markOpen();
-  byId("item-detail").replaceChildren(
-    ...(found
-      ? detail(found)
-      : [
-          make(
-            "p",
-            { class: "faint" },
-            "No such item is listed here. Large reports list a sample; forgetmap serve has all.",
-          ),
-        ]),
-  );
-  byId("item-detail").scrollTop = 0;
-  if (narrow()) byId("item-detail").scrollIntoView();
+  itemTable.mark(shown.open);
+  const place = found ? itemTable.list.indexOf(found) : -1;
+  if (place >= 0) itemTable.reach(place);
+  showDetail(found);
   return true;
 }
 
-function detail(row) {
-  const right = (share) =>
-    share === 1 ? "right" : share === 0 ? "wrong" : `right in ${percent(share)} of runs`;
-  const side = (which, part) => make("div", {}, make("h4", {}, which), part);
-  const kinds = { forgotten: ["right", "wrong"], gained: ["wrong", "right"] }[row.transition];
-  const pair = (title, before, after, sides = kinds) => {
-    const [left, second] = compared(before, after, sides);
-    return [
-      make("h3", {}, title),
-      make("div", { class: "sides" }, side("before", left), side("after", second)),
-    ];
-  };
-  const parts = [
-    make(
-      "header",
-      {},
-      make(
-        "span",
-        { class: "where" },
-        nameOf(row, 80),
-      ),
-      transitionBadge(row),
-      make(
-        "button",
-        { type: "button", onclick: () => copy(location.href.split("#")[0] + address(row), "link") },
-        "Copy link",
-      ),
-      make("button", { type: "button", onclick: () => copy(asText(row), "item") }, "Copy item"),
-    ),
-    make(
-      "p",
-      { class: "faint" },
-      `${right(row.before)} before, ${right(row.after)} after; ${row.k ? `${row.k} options` : "open answer"}` +
-        statusText(row) +
-        `; item ${brief(row.item, 40)}`,
-    ),
-  ];
-  if (TEXTS.every((name) => row[name] === null)) {
-    parts.push(make("p", { class: "faint" }, whyNoTexts(row)));
-    return parts;
-  }
-  if (row.target !== null)
-    parts.push(make("h3", {}, "Target"), make("pre", { tabindex: "0" }, visible(row.target)));
-  parts.push(...pair("Extracted answer", row.answer_before, row.answer_after));
-  if (row.response_before !== null || row.response_after !== null)
-    parts.push(...pair("Response", row.response_before, row.response_after));
-  if (row.prompt_before !== null && row.prompt_before === row.prompt_after) {
-    parts.push(
-      make("h3", {}, "Prompt, the same on both sides"),
-      make("pre", { tabindex: "0" }, visible(row.prompt_before)),
-    );
-  } else if (row.prompt_before !== null || row.prompt_after !== null)
-    parts.push(...pair("Prompt, different", row.prompt_before, row.prompt_after, ["other", "other"]));
-  return parts;
-}
-
-function whyNoTexts({ before, after }) {
-  if (before === after) return "The item did not change; its texts are not kept.";
-  if (facts.remote || facts.with_text === facts.changed) return "The log holds no texts of it.";
-  return "Its texts are not in this file, which holds a sample; forgetmap serve has all.";
-}
-
-function statusText({ status_before: before, status_after: after }) {
-  return (before ?? "ok") === "ok" && (after ?? "ok") === "ok"
-    ? ""
-    : `; status ${brief(before, 20)} → ${brief(after, 20)}`;
-}
-
-function asText(row) {
-  return CSV_COLUMNS.filter((name) => row[name] !== null && row[name] !== undefined)
-    .map((name) => `${name}: ${row[name]}`)
-    .join("\n");
+function showDetail(found) {
+  const box = byId("item-detail");
+  const missing = "No such item is listed here. Large reports list a sample; forgetmap serve has all.";
+  box.replaceChildren(...(found ? detail(found) : [make("p", { class: "faint" }, missing)]));
+  for (const part of box.querySelectorAll(".folded")) showWhatMatters(part);
+  const { top } = box.getBoundingClientRect();
+  if (narrow()) box.scrollIntoView();
+  else if (top > 0.6 * window.innerHeight) window.scrollBy(0, top - 0.6 * window.innerHeight);
 }

@@ -1,4 +1,6 @@
 // Where items come from: from inside the file, or from the server that gave us the page.
+// Both give lists: `total` items (null while a search goes on), `size` of them known so far,
+// `at(index)` one of them or null while it is on its way, and `load(first, last)` to bring some.
 
 const TEXTS = [
   "target",
@@ -11,6 +13,10 @@ const TEXTS = [
   "response_before",
   "response_after",
 ];
+const OPTIONS = ["options_before", "options_after", "right_option"];
+const CODED = ["task", "transition", "cause"];
+const PLAIN = ["item", "item_ref", "k", "before", "after"];
+const PROBABILITIES = ["probability_before", "probability_after"];
 const CSV_COLUMNS = [
   "task",
   "item",
@@ -19,18 +25,26 @@ const CSV_COLUMNS = [
   "transition",
   "before",
   "after",
+  ...PROBABILITIES,
   ...TEXTS,
   "cause",
 ];
-const SNIPPET = 160;
+const TASK_ORDER = "question";
 
-// The end of a prompt, where the question stands; it does not begin in the middle of a word.
-function endOf(prompt) {
-  const text = (prompt ?? "").trimEnd();
-  return text.length <= SNIPPET ? text : `… ${text.slice(-SNIPPET).replace(/^\S*\s+/, "")}`;
-}
+// The chance that an item is right: the right option's probability, else its share of right runs.
+const hasProbability = (row) => typeof row.probability_before === "number";
+const chanceBefore = (row) => (hasProbability(row) ? row.probability_before : row.before);
+const chanceAfter = (row) => (hasProbability(row) ? row.probability_after : row.after);
 
-// Items inside the file. The list is unpacked at once, texts in parts when they are needed.
+// Resolves when the browser has nothing more urgent to do.
+const whenIdle = () =>
+  new Promise((done) => {
+    if (window.requestIdleCallback) requestIdleCallback(done, { timeout: 200 });
+    else setTimeout(done, 1);
+  });
+
+// Items inside the file, those that lost most confidence first. The list is unpacked at once,
+// texts in parts when they are needed: those of the first rows are in the first part.
 class EmbeddedItems {
   static async open() {
     const listing = JSON.parse(await unpack(byId("listing")));
@@ -40,18 +54,18 @@ class EmbeddedItems {
 
   constructor(listing, packedTexts) {
     this.listing = listing;
+    this.size = listing.item.length;
     this.packedTexts = packedTexts;
     this.parts = new Map(); // part -> promise of its texts
-    this.groups = [];
-    let start = 0;
-    for (const [task, transition, cause, count] of listing.groups) {
-      this.groups.push({ task, transition, cause, start, end: start + count });
-      start += count;
-    }
-    this.placeOf = new Map(); // row -> [part, place in it]
-    listing.texts.forEach((rows, part) =>
-      rows.forEach((row, place) => this.placeOf.set(row, [part, place])),
-    );
+    this.unpacked = []; // the same, once they are there
+    this.orders = new Map();
+    this.codes = CODED.map((name) => Uint32Array.from(listing[name]));
+    let texts = 0;
+    this.textNumber = Int32Array.from(listing.has_text, (has) => (has ? texts++ : -1));
+    this.rowOfText = new Uint32Array(texts);
+    this.textNumber.forEach((number, row) => {
+      if (number >= 0) this.rowOfText[number] = row;
+    });
   }
 
   // Make the first search as quick as the others.
@@ -60,109 +74,167 @@ class EmbeddedItems {
     return this.reading;
   }
 
-  // Put all words of every item into one text in small letters, its names first.
+  // Put all words of every item into one text in small letters, its names first; bit by bit, so
+  // that the page stays quick meanwhile.
   async readAll() {
     const { item, item_ref: reference } = this.listing;
-    this.haystacks = item.map((name, row) => `${name}\n${reference[row] ?? ""}`.toLowerCase());
+    const haystacks = item.map((name, row) => `${name}\n${reference[row] ?? ""}`.toLowerCase());
     for (let part = 0; part < this.packedTexts.length; part += 1) {
+      await whenIdle();
       const contents = await this.textsOf(part);
       contents.forEach((texts, place) => {
-        const words = texts.filter((text, column) => text && !TEXTS[column].startsWith("status"));
-        const row = this.listing.texts[part][place];
-        if (row >= 0)
-          this.haystacks[row] = [this.haystacks[row], ...words].join("\n").toLowerCase();
+        const row = this.rowOfText[part * facts.part + place];
+        let words = haystacks[row];
+        TEXTS.forEach((name, column) => {
+          if (texts[column] && !name.startsWith("status")) words += `\n${texts[column]}`;
+        });
+        haystacks[row] = words.toLowerCase();
       });
     }
+    this.haystacks = haystacks;
   }
 
   textsOf(part) {
     if (!this.parts.has(part)) {
-      this.parts.set(part, unpack(this.packedTexts[part]).then(JSON.parse));
+      const unpacking = unpack(this.packedTexts[part]).then((text) => {
+        this.unpacked[part] = JSON.parse(text);
+        this.packedTexts[part].remove();
+        return this.unpacked[part];
+      });
+      this.parts.set(part, unpacking);
     }
     return this.parts.get(part);
   }
 
-  // The last group that begins at the row or before it.
-  groupOf(row) {
-    let [low, high] = [0, this.groups.length - 1];
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.groups[middle].start <= row) low = middle;
-      else high = middle - 1;
-    }
-    return this.groups[low];
+  partOf(row) {
+    return this.textNumber[row] < 0 ? -1 : Math.floor(this.textNumber[row] / facts.part);
   }
 
-  async record(row) {
-    const { task, transition, cause } = this.groupOf(row);
-    const found = { task, transition, cause };
-    for (const name of ["item", "item_ref", "k", "before", "after"]) {
-      found[name] = this.listing[name][row];
-    }
-    const [part, place] = this.placeOf.get(row) ?? [];
-    const texts = part === undefined ? [] : (await this.textsOf(part))[place];
-    TEXTS.forEach((name, column) => {
-      found[name] = texts[column] ?? null;
+  // An item as far as it is unpacked; `whole` says whether it has its texts.
+  record(row) {
+    const found = { row };
+    for (const name of [...PLAIN, ...PROBABILITIES]) found[name] = this.listing[name]?.[row] ?? null;
+    CODED.forEach((name, index) => {
+      found[name] = this.listing[`${name}_names`][this.codes[index][row]];
     });
-    return { ...found, snippet: endOf(found.prompt_before) };
+    const part = this.partOf(row);
+    const texts = part < 0 ? [] : this.unpacked[part]?.[this.textNumber[row] % facts.part];
+    [...TEXTS, ...OPTIONS].forEach((name, column) => {
+      found[name] = texts?.[column] ?? null;
+    });
+    return { ...found, snippet: endOf(found.prompt_before), whole: texts !== undefined };
+  }
+
+  async wholeRecord(row) {
+    if (this.partOf(row) >= 0) await this.textsOf(this.partOf(row));
+    return this.record(row);
   }
 
   // Rows that pass, in the order asked for, and how many of each outcome the other filters leave.
-  async matching(filter, order = "lost") {
+  async matching(filter, order) {
     const text = filter.text.toLowerCase();
     if (text) await this.prepare();
-    const counts = {};
-    const passing = new Uint8Array(this.listing.item.length);
-    for (const group of this.groups) {
-      if (!passes({ ...filter, transition: "" }, group)) continue;
-      const isWanted = passes(filter, group);
-      let found = text ? 0 : group.end - group.start;
-      for (let row = group.start; row < group.end && (text || isWanted); row += 1) {
-        if (text && !this.haystacks[row].includes(text)) continue;
-        if (text) found += 1;
-        if (isWanted) passing[row] = 1;
-      }
-      counts[group.transition] = (counts[group.transition] ?? 0) + found;
+    const wanted = CODED.map((name) => {
+      if (!filter[name]) return -1;
+      const value = name === "cause" && filter.cause === "-" ? null : filter[name];
+      const code = this.listing[`${name}_names`].indexOf(value);
+      return code < 0 ? -2 : code;
+    });
+    const [tasks, transitions, causes] = this.codes;
+    const [task, transition, cause] = wanted;
+    const passing = new Uint8Array(this.size);
+    const counted = new Array(this.listing.transition_names.length).fill(0);
+    const candidates = text ? this.candidates(text) : null;
+    const size = candidates ? candidates.length : this.size;
+    for (let index = 0; index < size; index += 1) {
+      const row = candidates ? candidates[index] : index;
+      if (task !== -1 && tasks[row] !== task) continue;
+      if (cause !== -1 && causes[row] !== cause) continue;
+      counted[transitions[row]] += 1;
+      if (transition === -1 || transitions[row] === transition) passing[row] = 1;
     }
+    const counts = {};
+    this.listing.transition_names.forEach((name, code) => {
+      if (name !== null) counts[name] = counted[code];
+    });
     return { rows: this.inOrder(order).filter((row) => passing[row]), counts };
   }
 
-  // All rows by how much less often they are right, made once; of equals in the order of tasks.
-  inOrder(order) {
-    this.orders ??= {};
-    const { before, after } = this.listing;
-    const sign = { lost: 1, gained: -1, task: 0 }[order];
-    const fall = (row) => sign * (before[row] - after[row]);
-    this.orders[order] ??= [...before.keys()].sort((one, two) => fall(two) - fall(one) || one - two);
-    return this.orders[order];
+  // Rows that hold a text. Who goes on typing searches only what was found so far.
+  candidates(text) {
+    const { text: known, rows } = this.found ?? { text: "", rows: this.inOrder("") };
+    const from = text.includes(known) ? rows : this.inOrder("");
+    this.found = { text, rows: from.filter((row) => this.haystacks[row].includes(text)) };
+    return this.found.rows;
   }
 
-  async page(filter, start, order) {
+  // All rows by a column, made once; of equals those that lost more come first. "-" turns it.
+  inOrder(order) {
+    if (!this.orders.has(order)) {
+      const rows = Uint32Array.from({ length: this.size }, (_, row) => row);
+      if (order !== "" && order !== "change") {
+        const sign = order.startsWith("-") ? -1 : 1;
+        const keys = this.keys(order.replace("-", ""));
+        rows.sort((one, two) => sign * (keys[one] - keys[two]) || one - two);
+      }
+      this.orders.set(order, rows);
+    }
+    return this.orders.get(order);
+  }
+
+  // Numbers to sort by. The rows themselves are in the order of the change.
+  keys(column) {
+    const { before, after } = this.listing;
+    const [was, is] = PROBABILITIES.map((name) => this.listing[name]);
+    const chance = (list, shares) =>
+      Float64Array.from(shares, (share, row) => (list && was[row] !== null ? list[row] : share));
+    if (column === "before") return chance(was, before);
+    if (column === "after") return chance(is, after);
+    if (column === "change") {
+      const first = chance(was, before);
+      return chance(is, after).map((value, row) => value - first[row]);
+    }
+    const place = column === TASK_ORDER ? 0 : 2;
+    const names = this.listing[`${CODED[place]}_names`];
+    const sorted = names.map((name, code) => [name ?? "\uffff", code]).sort((one, two) => (one[0] < two[0] ? -1 : 1));
+    const rank = new Map(sorted.map(([, code], index) => [code, index]));
+    return Float64Array.from(this.codes[place], (code) => rank.get(code));
+  }
+
+  async list(filter, order) {
     const { rows, counts } = await this.matching(filter, order);
-    const end = Math.min(start + facts.page, rows.length);
     return {
-      rows: await Promise.all(rows.slice(start, end).map((row) => this.record(row))),
       total: rows.length,
-      next: end < rows.length ? end : null,
+      size: rows.length,
       searched: 1,
       counts,
+      at: (index) => this.record(rows[index]),
+      load: (first, last) =>
+        Promise.all(
+          [...new Set(Array.from(rows.subarray(first, last), (row) => this.partOf(row)))]
+            .filter((part) => part >= 0 && !this.unpacked[part])
+            .map((part) => this.textsOf(part)),
+        ),
+      indexOf: ({ row }) => rows.indexOf(row),
     };
   }
 
   async find(task, item) {
-    for (const group of this.groups) {
-      if (group.task !== task) continue;
-      const row = this.listing.item.indexOf(item, group.start);
-      if (row >= 0 && row < group.end) return this.record(row);
-    }
-    return null;
+    const code = this.listing.task_names.indexOf(task);
+    let row = -1;
+    do row = this.listing.item.indexOf(item, row + 1);
+    while (row >= 0 && this.codes[0][row] !== code);
+    return row < 0 ? null : this.wholeRecord(row);
   }
 
   async exportTable(filter, order) {
-    const found = await this.matching(filter, order);
-    const rows = await Promise.all(found.rows.map((row) => this.record(row)));
-    const lines = rows.map((row) => csvLine(CSV_COLUMNS.map((name) => row[name])));
-    download("items.csv", csvLine(CSV_COLUMNS) + lines.join(""));
+    const { rows } = await this.matching(filter, order);
+    const lines = [csvLine(CSV_COLUMNS)];
+    for (const row of rows) {
+      const found = await this.wholeRecord(row);
+      lines.push(csvLine(CSV_COLUMNS.map((name) => found[name])));
+    }
+    download("items.csv", lines.join(""));
   }
 }
 
@@ -170,10 +242,10 @@ class EmbeddedItems {
 class ServedItems {
   async prepare() {}
 
-  // How many of each outcome a search would leave is not known here.
-  async page(filter, start) {
-    const answer = await this.ask("items", { ...filter, start });
-    return { ...answer, counts: filter.text ? null : countsOf({ ...filter, transition: "" }) };
+  async list(filter) {
+    const list = filter.text ? new SearchedList(this, filter) : new PagedList(this, filter);
+    await list.load(0, facts.page);
+    return list;
   }
 
   find(task, item) {
@@ -190,6 +262,65 @@ class ServedItems {
     if (response.status === 404) return null;
     if (!response.ok) throw new Error(`the server answered ${response.status}`);
     return response.json();
+  }
+}
+
+// A list of which any page can be asked for.
+class PagedList {
+  constructor(source, filter) {
+    this.ask = (start) => source.ask("items", { ...filter, start });
+    this.counts = countsOf({ ...filter, transition: "" });
+    this.total = this.size = Object.values(countsOf(filter)).reduce((sum, count) => sum + count, 0);
+    this.searched = 1;
+    this.rows = new Map();
+    this.asked = new Map(); // page -> promise that it is there
+  }
+
+  at(index) {
+    return this.rows.get(index) ?? null;
+  }
+
+  load(first, last) {
+    const pages = [];
+    for (let page = Math.floor(first / facts.page); page * facts.page < Math.min(last, this.size); page += 1) {
+      if (!this.asked.has(page)) this.asked.set(page, this.bring(page * facts.page));
+      pages.push(this.asked.get(page));
+    }
+    return Promise.all(pages);
+  }
+
+  async bring(start) {
+    const { rows } = await this.ask(start);
+    rows.forEach((row, place) => this.rows.set(start + place, { ...row, whole: true }));
+  }
+
+  indexOf({ task, item }) {
+    for (const [index, row] of this.rows) if (row.task === task && row.item === item) return index;
+    return -1;
+  }
+}
+
+// What a search found so far; the server searches on when more is asked for. How many of each
+// outcome it would find is not known.
+class SearchedList extends PagedList {
+  constructor(source, filter) {
+    super(source, filter);
+    Object.assign(this, { counts: null, total: null, size: 0, next: 0, searched: 0 });
+  }
+
+  load(_first, last) {
+    this.loading = (this.loading ?? Promise.resolve()).then(() => this.searchOn(last));
+    return this.loading;
+  }
+
+  async searchOn(last) {
+    while (this.next !== null && this.size < last) {
+      const answer = await this.ask(this.next);
+      for (const row of answer.rows) this.rows.set(this.size++, { ...row, whole: true });
+      this.next = answer.next;
+      this.searched = answer.searched;
+    }
+    if (this.next === null) this.total = this.size;
   }
 }
 
