@@ -34,6 +34,8 @@ class ItemText(NamedTuple):
     answer: str | None
     response: str | None
     prompt: str | None
+    probability: float | None
+    """Of the right answer, where the log has it."""
 
 
 class ItemName(NamedTuple):

@@ -1,221 +1,182 @@
-"""The lineage as one HTML page: graph, heat map, flow, curves, and the items behind them.
+"""The lineage as one HTML page: graph, heat map, life lines, curves, and the items behind them.
 
-Charts are described as data, which the shared script draws; tables say the same. Everything from
+Curves are described as data, which the shared script draws; tables say the same. Everything from
 a log is text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import orjson
+from markupsafe import Markup
 
 from forgetmap.base.files import write_text
-from forgetmap.base.words import clean, percent
+from forgetmap.base.words import clean
 from forgetmap.lineage.build import Builder
 from forgetmap.lineage.lives import KINDS, MEANINGS, Lives
-from forgetmap.lineage.result import DoseCurve, LifeLines, Lineage, TrainingRun
-from forgetmap.views.html.shell import Page, series
+from forgetmap.lineage.result import DoseCurve, LifeLines, Lineage, StageMap, TrainingRun
+from forgetmap.map.result import Cell
+from forgetmap.views.html.lineage_graph import graph_rows
+from forgetmap.views.html.lineage_items import listed_items
+from forgetmap.views.html.shell import CONTROLS, ITEMS, Page, packed, series
+from forgetmap.stats.estimate import BASIS_MEANING
 
-PER_LIST = 10
-"""Items shown behind one cell of the heat map, one kind of life line, one merge."""
-MOST_ITEMS = 600
-"""Items shown in all; a page must stay quick to open."""
 MOST_GROUPS = 60
 """Rows of the heat map."""
-_LOSING = 0.02
-"""Share lost from which an edge is drawn in the colour of loss."""
-_MOST_TICKS = 8
-"""Doses that are all written on the axis of a curve."""
-_STAGE_WIDTH = 190
-"""Pixels between two stages of a flow."""
-_PAGE = Page("lineage.html", ("lineage.css",), ("shared/start.js",))
+MOST_PATHS = 12
+"""Life lines that are in sight at once; the others unfold."""
+_ROOMY = 8
+"""Steps up to which a cell of the heat map has room for its interval."""
+_LEAST_AXIS = 0.05
+_BANDS = ("kept", "won", "lost", "never")
+"""What a life line is drawn of, from the ground up."""
+_PAGE = Page(
+    "lineage.html",
+    ("controls.css", "items.css", "lineage.css"),
+    (*CONTROLS, *ITEMS, "lineage/items.js", "lineage/main.js"),
+)
 
 
 def write_page(result: Lineage, builder: Builder, path: str | Path) -> None:
     """Write the page: one HTML file that needs nothing else, not even a network."""
-    lists = _Lists(builder)
+    steps = [step for step in result.comparisons if step.edge]
+    items = listed_items(result, builder)
     text = _PAGE.render(
         result=result,
         version=result.forgetmap_version,
+        worst=_worst([stage for stage in result.comparisons if stage.against_root]),
+        worst_step=_worst(steps),
+        basis=_basis(steps),
         graph=_graph(result),
-        heat=_heat_map(result, builder, lists),
+        heat=_heat_map(steps, builder),
         paths=[
-            _path(number, lines, builder.lives[tuple(lines.path)], lists)
+            _path(number, lines, builder.lives[tuple(lines.path)])
             for number, lines in enumerate(result.life_lines)
         ],
+        most_paths=MOST_PATHS,
         meanings=MEANINGS,
-        lost_by_merging=[
-            lists.of([item.number for item in merge.listed]) for merge in result.merges
-        ],
         dose_charts=[_dose_chart(curve) for curve in result.dose_curves],
         run_charts=[_run_chart(run) for run in result.runs],
-        forgotten_often=[
-            lists.of([item.number for item in run.most_forgotten if item.times_forgotten > 1])
-            for run in result.runs
-        ],
-        items=list(_items(builder, lists)),
+        listed=len(items["items"]),
+        changed=items["changed"],
+        items=packed(orjson.dumps(items)),
     )
     write_text(path, text)
 
 
-class _Lists:
-    """Lists of items that lead to each; collects which items the page has to show."""
+def _worst(stages: list[StageMap]) -> StageMap:
+    """The comparison that lost most."""
+    return max(stages, key=lambda stage: stage.map.old.lost.value)
 
-    def __init__(self, builder: Builder) -> None:
-        self.outcomes = builder.outcomes
-        self.shown: set[int] = set()
 
-    def of(self, numbers: list[int]) -> dict[str, Any] | None:
-        """As many items as there is room for; None where there are none."""
-        if not numbers:
-            return None
-        first = numbers[:PER_LIST]
-        chosen = [i for i in first if i in self.shown or len(self.shown) < MOST_ITEMS]
-        self.shown.update(chosen)
-        tasks = self.outcomes.tasks
-        entries = [{"number": i, "task": tasks[self.outcomes.task[i]]} for i in chosen]
-        return {"entries": entries, "more": len(numbers) - len(chosen)}
+def _basis(steps: list[StageMap]) -> str:
+    """What the numbers of the page are taken from, in words."""
+    bases = sorted({step.map.old.lost.basis for step in steps})
+    return " and ".join(BASIS_MEANING[basis] for basis in bases)
 
 
 # --- the graph ----------------------------------------------------------------------------------
 
 
 def _graph(result: Lineage) -> dict[str, Any]:
-    """The checkpoints from left to right, each at its (column, lane)."""
-    place = _places(result)
-    nodes = [
-        {
-            "name": clean(node.name),
-            "note": f"{percent(node.known / node.items) if node.items else 'nothing'} known",
-            "at": place[node.name],
-            "isRoot": not node.parents,
-        }
-        for node in result.nodes
-    ]
-    edges = [
-        {
-            "from": place[step.before],
-            "to": place[step.after],
-            "share": step.map.old.lost.value,
-            "shade": "lost" if step.map.old.lost.value >= _LOSING else "kept",
-        }
-        for step in result.comparisons
-        if step.edge
-    ]
-    return {"kind": "graph", "nodes": nodes, "edges": edges}
-
-
-def _places(result: Lineage) -> dict[str, tuple[int, int]]:
-    """Column: the longest way from the root; lane: that of the first parent, or a new one."""
-    place: dict[str, tuple[int, int]] = {}
-    inherited: set[str] = set()
-    lanes = 1
-    for node in result.nodes:
-        if not node.parents:
-            place[node.name] = 0, 0
-            continue
-        column = 1 + max(place[parent][0] for parent in node.parents)
-        first = node.parents[0]
-        if first in inherited:
-            lane, lanes = lanes, lanes + 1
-        else:
-            lane = place[first][1]
-            inherited.add(first)
-        place[node.name] = column, lane
-    return place
+    """A row for every step, with what was lost and gained on it and since the root."""
+    rows = graph_rows(result.nodes)
+    steps = {(one.before, one.after): one.map.old for one in result.comparisons}
+    widest = max((cell.lost.high for cell in steps.values()), default=0.0)
+    return {
+        "rows": [
+            {
+                "row": row,
+                "node": result.node(row.after),
+                "step": steps.get((row.before or "", row.after)),
+                "since": steps.get((result.root, row.after)),
+                "loses": row.before is not None
+                and steps[row.before, row.after].lost.value >= result.settings.margin,
+            }
+            for row in rows
+        ],
+        "lanes": 1 + max(row.lane for row in rows),
+        "widest": max(widest, _LEAST_AXIS),
+    }
 
 
 # --- where it was lost --------------------------------------------------------------------------
 
 
-def _heat_map(result: Lineage, builder: Builder, lists: _Lists) -> dict[str, Any]:
-    edges = [step for step in result.comparisons if step.edge]
-    maps = [step.map.categories if builder.task_map else step.map.tasks for step in edges]
-    groups = sorted(
-        (group for group in builder.groups if any(group in cells for cells in maps)),
-        key=lambda group: -max(cells[group].lost.value for cells in maps if group in cells),
-    )
-    rows, listed = [], []
-    for number, group in enumerate(groups[:MOST_GROUPS]):
-        row: list[dict[str, Any] | None] = []
-        for column, (step, cells) in enumerate(zip(edges, maps, strict=True)):
-            if group not in cells:
-                row.append(None)
-                continue
-            items = _lost(builder, step.before, step.after, group)
-            cell = {
-                "range": cells[group].lost,
-                "place": f"lost-{column}-{number}",
-                "title": f"{step.before} → {step.after}, {group}",
-                "count": len(items),
-                "lost": lists.of(items),
-            }
-            row.append(cell)
-            if cell["lost"]:
-                listed.append(cell)
-        rows.append({"group": group, "cells": row})
+def _heat_map(steps: list[StageMap], builder: Builder) -> dict[str, Any]:
+    """Groups by steps, those that lost most in one step first."""
+    maps = [step.map.categories if builder.task_map else step.map.tasks for step in steps]
+    cells: dict[str, list[Cell | None]] = {
+        group: [found.get(group) for found in maps] for group in builder.groups
+    }
+    most = {
+        group: max(cell.lost.value for cell in row if cell)
+        for group, row in cells.items()
+        if any(row)
+    }
+    groups = sorted(most, key=lambda group: -most[group])
     return {
         "kind": "category" if builder.task_map else "task",
-        "edges": edges,
-        "rows": rows,
+        "steps": steps,
+        "roomy": len(steps) <= _ROOMY,
+        "rows": [{"group": group, "cells": cells[group]} for group in groups[:MOST_GROUPS]],
         "left_out": max(0, len(groups) - MOST_GROUPS),
-        "lists": listed,
     }
-
-
-def _lost(builder: Builder, before: str, after: str, group: str) -> list[int]:
-    was, now = (builder.states[builder.outcomes.index(name)] for name in (before, after))
-    inside = builder.group == builder.groups.index(group)
-    numbers: list[int] = np.flatnonzero((was == 1) & (now == 0) & inside).tolist()
-    return numbers
 
 
 # --- life lines ---------------------------------------------------------------------------------
 
 
-def _path(number: int, lines: LifeLines, lives: Lives, lists: _Lists) -> dict[str, Any]:
+def _path(number: int, lines: LifeLines, lives: Lives) -> dict[str, Any]:
+    """One path: how many items are kept, gained and lost at every stage, against its start."""
     states = lives.states[:, lives.complete]
-    steps = [
-        [int(((was == a) & (now == b)).sum()) for a in (1, 0) for b in (1, 0)]
-        for was, now in pairwise(states)
-    ]
+    start = states[0] == 1
+    shares = []
+    for now in states:
+        known = now == 1
+        parts = (start & known, ~start & known, start & ~known, ~start & ~known)
+        shares.append([int(part.sum()) for part in parts])
     names = [clean(name, 40) for name in lines.path]
-    flow = {
-        "kind": "flow",
-        "ends": [(f"{name}, known", "not known") for name in names],
-        "steps": steps,
-        "words": ("stayed known", "lost", "gained", "stayed not known"),
-        "width": _STAGE_WIDTH * max(2, len(names)),
-    }
-    kinds = [
-        {
-            "place": f"life-{number}-{place}",
-            "title": f"{kind}: {lines.counts[kind]:,} items",
-            "list": lists.of(lives.of_kind(kind).tolist()),
-        }
-        for place, kind in enumerate(KINDS)
-        if lines.counts[kind] and kind not in ("kept", "never known")
-    ]
     return {
+        "number": number,
         "lines": lines,
         "names": names,
-        "place": f"flow-chart-{number}",
-        "label": f"Flow of {states.shape[1]:,} items from {names[0]} to {names[-1]}",
-        "flow": flow,
-        "kinds": kinds,
+        "counts": shares,
+        "steps": [
+            [int(((was == a) & (now == b)).sum()) for a in (1, 0) for b in (1, 0)]
+            for was, now in pairwise(states)
+        ],
+        "bands": list(zip(_BANDS, _bands(shares), strict=True)),
+        "kinds": [(place, kind) for place, kind in enumerate(KINDS) if lines.counts[kind]],
     }
+
+
+def _bands(shares: list[list[int]]) -> list[Markup]:
+    """The points of each band, in a drawing that is 100 wide and 100 high."""
+    last, total = max(1, len(shares) - 1), max(1, sum(shares[0]))
+    xs = [round(100 * stage / last, 3) for stage in range(len(shares))]
+    below = [0.0] * len(shares)
+    bands = []
+    for band in range(len(_BANDS)):
+        above = [low + counts[band] for low, counts in zip(below, shares, strict=True)]
+        upper, lower = (
+            [(x, round(100 - 100 * height / total, 3)) for x, height in zip(xs, heights, strict=True)]
+            for heights in (above, below)
+        )
+        points = " ".join(f"{x:g},{y:g}" for x, y in [*upper, *reversed(lower)])
+        bands.append(Markup(points))  # numbers alone, however many
+        below = above
+    return bands
 
 
 # --- curves ---------------------------------------------------------------------------------------
 
 
-def _curves(number: str, doses: list[float], *lines: dict[str, Any]) -> dict[str, Any]:
-    ticks = sorted(set(doses)) if len(doses) <= _MOST_TICKS else None
-    axes = {"x": {"name": clean(number, 40), "ticks": ticks}, "y": {"unit": " %"}}
+def _curves(number: str, *lines: dict[str, Any]) -> dict[str, Any]:
+    axes = {"x": {"name": clean(number, 40)}, "y": {"unit": " %"}}
     return {"kind": "lines", **axes, "lines": lines, "showlegend": True}
 
 
@@ -225,7 +186,6 @@ def _dose_chart(curve: DoseCurve) -> dict[str, Any]:
     kept, gained = zip(*((point.kept, point.gained) for point in curve.points), strict=True)
     return _curves(
         curve.number,
-        doses,
         series("old knowledge kept", "kept", doses, kept, notes),
         series("new knowledge gained", "won", doses, gained, notes),
     )
@@ -241,38 +201,6 @@ def _run_chart(run: TrainingRun) -> dict[str, Any]:
     recovered = [moment.recovered for moment in run.moments]
     return _curves(
         run.number or "stage",
-        doses,
         series("lost, against the first checkpoint", "lost", doses, lost, notes),
         series("recovered, of the items lost before", "won", doses, recovered, notes),
     )
-
-
-# --- the items ----------------------------------------------------------------------------------
-
-
-def _items(builder: Builder, lists: _Lists) -> Iterator[dict[str, Any]]:
-    """Every item that a list names, with what each checkpoint answered."""
-    numbers = np.array(sorted(lists.shown), np.int64)
-    if not len(numbers):
-        return
-    logs = builder.outcomes.logs
-    names, texts = logs.item_names(numbers), logs.item_texts(numbers)
-    words = {"1": "known", "0": "not known", "?": "not scored"}
-    for item in numbers.tolist():
-        states = ["?" if state < 0 else str(state) for state in builder.states[:, item].tolist()]
-        name, answers = names[item], texts.get(item, {})
-        prompt = next((text.prompt for text in answers.values() if text.prompt), None)
-        yield {
-            "number": item,
-            "states": "".join(states),
-            "task": name.task,
-            "name": prompt or name.item_ref or name.item,
-            "prompt": prompt,
-            "target": next((text.target for text in answers.values() if text.target), None),
-            "sides": [
-                {"checkpoint": checkpoint, "word": words[state], "text": answers.get(number)}
-                for number, (checkpoint, state) in enumerate(
-                    zip(builder.outcomes.names, states, strict=True)
-                )
-            ],
-        }

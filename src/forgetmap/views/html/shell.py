@@ -27,8 +27,9 @@ from forgetmap.base.files import head
 from forgetmap.base.version import __version__
 from forgetmap.base.words import clean, percent
 from forgetmap.capabilities.drift_result import said, signed
+from forgetmap.map.result import FORGETTING_WORDS
 from forgetmap.stats.estimate import Estimate, interval
-from forgetmap.views.words import ends, interval_or_dash, long_range, points
+from forgetmap.views.words import ends, interval_or_dash, long_range, points, share_lost
 
 HEAT_STEPS = (0.005, 0.02, 0.05, 0.10, 0.20)
 """Shares at which the colour of a heat map deepens."""
@@ -46,6 +47,8 @@ _HELD_TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=\d) (?:to|→) (?=\d)")
 _SHARED_SCRIPTS = ("shared/basics.js", "shared/charts.js")
 CONTROLS = ("shared/ranges.js", "shared/controls.js")
 """Scripts of pages on which people choose, sort and filter; `controls.css` goes with them."""
+ITEMS = ("shared/snippets.js", "shared/difference.js", "shared/table.js")
+"""Scripts of pages with a table of items; `items.css` goes with them."""
 
 
 @dataclass(frozen=True)
@@ -125,11 +128,13 @@ def _environment() -> Environment:
         "range": long_range,
         "ends": ends,
         "points": points,
+        "share_lost": share_lost,
         "said": said,
         "signed": signed,
         "signed_points": lambda share: signed(share).replace(" %", "\u00a0pt"),
     }
     environment.filters |= filters
+    environment.globals["verdict"] = lambda cell: FORGETTING_WORDS[cell.verdict.forgetting]
     environment.globals["heat_steps"] = ", ".join(
         percent(step, 1 if step < 0.01 else 0) for step in HEAT_STEPS
     )

@@ -41,6 +41,24 @@ function radarTrace(pair, index, columns, direction, subplot) {
   };
 }
 
+// The interval of every mark, along its spoke; none where what others published has none.
+function radarIntervals(pair, index, columns, direction, subplot) {
+  const found = columns.map(({ place }) => pair[state.by][place]?.[direction.key]);
+  const known = found.flatMap((share, place) => (share && hasInterval(share) ? [[share, place]] : []));
+  return {
+    type: "scatterpolar",
+    subplot,
+    legendgroup: String(index),
+    showlegend: false,
+    r: known.flatMap(([{ low, high }]) => [100 * low, 100 * high, null]),
+    theta: known.flatMap(([, place]) => [String(place), String(place), null]),
+    mode: "lines",
+    connectgaps: false,
+    line: { color: tint(index, 0.6), width: 3 },
+    hoverinfo: "skip",
+  };
+}
+
 // Two to four round numbers; the last is the rim.
 function radialTicks(most) {
   const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50].find((one) => most / one <= 4) ?? 50;
@@ -70,7 +88,7 @@ function radarAxes(columns, domain, most) {
       categoryarray: places,
       tickvals: places,
       ticktext: columns.map(({ name }) =>
-        label(name, narrow() ? 12 : columns.length > 12 ? 14 : 18),
+        label(name, columns.length > 12 ? 14 : 18),
       ),
       tickfont: { size: columns.length > 12 ? 11 : 12 },
     },
@@ -84,33 +102,32 @@ const directionTitle = (direction, x, y) => ({
 });
 
 function drawRadars(chosen, columns) {
-  const stacked = narrow();
-  const domains = stacked
-    ? [
-        { x: [0.25, 0.75], y: [0.58, 0.9] },
-        { x: [0.25, 0.75], y: [0.04, 0.36] },
-      ]
-    : [
-        { x: [0.1, 0.4], y: [0.02, 0.86] },
-        { x: [0.6, 0.9], y: [0.02, 0.86] },
-      ];
+  const domains = [
+    { x: [0.1, 0.4], y: [0.02, 0.86] },
+    { x: [0.6, 0.9], y: [0.02, 0.86] },
+  ];
   const values = chosen.flatMap((pair) =>
     columns.flatMap(({ place }) =>
-      DIRECTIONS.map(({ key }) => percentOf(pair[state.by][place]?.[key]) ?? 0),
+      DIRECTIONS.map(({ key }) => {
+        const found = pair[state.by][place]?.[key];
+        return found ? Math.max(percentOf(found), 100 * (found.high ?? 0)) : 0;
+      }),
     ),
   );
   const most = Math.max(1, ...values); // one scale for both, so that they can be compared
-  const lines = Math.ceil(chosen.length / (stacked ? 1 : 3));
+  const lines = Math.ceil(chosen.length / 3);
   return draw(
     "compare-chart",
     `Radars: what ${chosen.length} pairs lost, and what they gained, in each ${columnWord()}. The heat map's table has the numbers.`,
     DIRECTIONS.flatMap((direction, side) =>
-      chosen.map((pair, index) =>
-        radarTrace(pair, index, columns, direction, side ? "polar2" : "polar"),
+      chosen.flatMap((pair, index) =>
+        [radarTrace, radarIntervals].map((trace) =>
+          trace(pair, index, columns, direction, side ? "polar2" : "polar"),
+        ),
       ),
     ),
     {
-      height: (stacked ? 640 : 500) + 22 * lines,
+      height: 500 + 22 * lines,
       margin: { l: 24, r: 24, t: 22 * lines + 24, b: 36 },
       polar: radarAxes(columns, domains[0], most),
       polar2: radarAxes(columns, domains[1], most),
@@ -118,7 +135,7 @@ function drawRadars(chosen, columns) {
         directionTitle(
           direction,
           (domains[side].x[0] + domains[side].x[1]) / 2,
-          domains[side].y[1] + (stacked ? 0.05 : 0.09),
+          domains[side].y[1] + 0.09,
         ),
       ),
       legend: { ...legendOnTop, y: 1.02 },
@@ -238,7 +255,7 @@ function drawCompare() {
   const columns = comparedColumns(chosen);
   if (!chosen.length || !columns.length) return showInstead("compare", "No pair fits the filters.");
   showAgain("compare");
-  const few = columns.length < 3;
+  const few = columns.length < 3 || narrow(); // a narrow page has no room for names around a circle
   if (state.as === "bars" || few) drawBars(chosen, columns);
   else drawRadars(chosen, columns);
   const all = study.columns[state.by].length;
@@ -250,8 +267,10 @@ function drawCompare() {
       (columns.length < all
         ? ` The first ${columns.length} of ${all} in the order of the heat map are drawn.`
         : "") +
-      (few && state.as !== "bars" ? " A radar takes three or more." : "") +
-      (state.as === "bars" && pairs.some((pair) => hasInterval(pair.old.lost))
+      (few && state.as !== "bars"
+        ? ` A radar takes ${narrow() ? "a wider page" : "three or more"}.`
+        : "") +
+      (pairs.some((pair) => hasInterval(pair.old.lost))
         ? " Lines are 95 % intervals over items."
         : ""),
   );
