@@ -19,10 +19,10 @@ from forgetmap.lineage.build import Builder
 from forgetmap.lineage.lives import KINDS, MEANINGS, Lives
 from forgetmap.lineage.result import DoseCurve, LifeLines, Lineage, StageMap, TrainingRun
 from forgetmap.map.result import Cell
+from forgetmap.stats.estimate import BASIS_MEANING
 from forgetmap.views.html.lineage_graph import graph_rows
 from forgetmap.views.html.lineage_items import listed_items
-from forgetmap.views.html.shell import CONTROLS, ITEMS, Page, packed, series
-from forgetmap.stats.estimate import BASIS_MEANING
+from forgetmap.views.html.shell import CONTROLS, ITEMS, Page, losses_end, packed, series
 
 MOST_GROUPS = 60
 """Rows of the heat map."""
@@ -30,7 +30,6 @@ MOST_PATHS = 12
 """Life lines that are in sight at once; the others unfold."""
 _ROOMY = 8
 """Steps up to which a cell of the heat map has room for its interval."""
-_LEAST_AXIS = 0.05
 _BANDS = ("kept", "won", "lost", "never")
 """What a life line is drawn of, from the ground up."""
 _PAGE = Page(
@@ -85,7 +84,6 @@ def _graph(result: Lineage) -> dict[str, Any]:
     """A row for every step, with what was lost and gained on it and since the root."""
     rows = graph_rows(result.nodes)
     steps = {(one.before, one.after): one.map.old for one in result.comparisons}
-    widest = max((cell.lost.high for cell in steps.values()), default=0.0)
     return {
         "rows": [
             {
@@ -99,7 +97,7 @@ def _graph(result: Lineage) -> dict[str, Any]:
             for row in rows
         ],
         "lanes": 1 + max(row.lane for row in rows),
-        "widest": max(widest, _LEAST_AXIS),
+        "widest": losses_end(steps.values()),
     }
 
 
@@ -157,16 +155,19 @@ def _path(number: int, lines: LifeLines, lives: Lives) -> dict[str, Any]:
 def _bands(shares: list[list[int]]) -> list[Markup]:
     """The points of each band, in a drawing that is 100 wide and 100 high."""
     last, total = max(1, len(shares) - 1), max(1, sum(shares[0]))
-    xs = [round(100 * stage / last, 3) for stage in range(len(shares))]
+    xs = [100 * stage / last for stage in range(len(shares))]
     below = [0.0] * len(shares)
     bands = []
     for band in range(len(_BANDS)):
         above = [low + counts[band] for low, counts in zip(below, shares, strict=True)]
         upper, lower = (
-            [(x, round(100 - 100 * height / total, 3)) for x, height in zip(xs, heights, strict=True)]
+            [
+                (x, round(100 - 100 * height / total, 3))
+                for x, height in zip(xs, heights, strict=True)
+            ]
             for heights in (above, below)
         )
-        points = " ".join(f"{x:g},{y:g}" for x, y in [*upper, *reversed(lower)])
+        points = " ".join(f"{x:.5g},{y:.5g}" for x, y in [*upper, *reversed(lower)])
         bands.append(Markup(points))  # numbers alone, however many
         below = above
     return bands

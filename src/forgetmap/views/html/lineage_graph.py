@@ -89,9 +89,7 @@ def _in_order(nodes: Sequence[Node]) -> Iterator[Node]:
         stack += [child for child in reversed(children) if not waiting[child.name]]
 
 
-def _lane(
-    node: Node, made: dict[str, int], lanes: dict[str, int], running: dict[int, str]
-) -> int:
+def _lane(node: Node, made: dict[str, int], lanes: dict[str, int], running: dict[int, str]) -> int:
     """Its parent's lane where nothing else was made from that, else the first that is free."""
     if node.parents and made[node.parents[0]] == 1:
         return lanes[node.parents[0]]

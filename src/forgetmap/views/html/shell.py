@@ -11,7 +11,7 @@ import gzip
 import hashlib
 import html
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
@@ -27,7 +27,7 @@ from forgetmap.base.files import head
 from forgetmap.base.version import __version__
 from forgetmap.base.words import clean, percent
 from forgetmap.capabilities.drift_result import said, signed
-from forgetmap.map.result import FORGETTING_WORDS
+from forgetmap.map.result import FORGETTING_WORDS, Cell
 from forgetmap.stats.estimate import Estimate, interval
 from forgetmap.views.words import ends, interval_or_dash, long_range, points, share_lost
 
@@ -35,6 +35,7 @@ HEAT_STEPS = (0.005, 0.02, 0.05, 0.10, 0.20)
 """Shares at which the colour of a heat map deepens."""
 _LONGEST = 600
 """Characters of a string, where a template does not ask for fewer."""
+_LEAST_AXIS = 0.05
 _LINES, _LINE = 80, 400
 """Lines of a longer text that are shown, and characters of a line."""
 _HASHES = r"('none'|'sha256-[\w+/=]+'( 'sha256-[\w+/=]+')*)"
@@ -130,8 +131,9 @@ def _environment() -> Environment:
         "points": points,
         "share_lost": share_lost,
         "said": said,
-        "signed": signed,
-        "signed_points": lambda share: signed(share).replace(" %", "\u00a0pt"),
+        "minus": minus,
+        "signed": lambda share: minus(signed(share)),
+        "signed_points": lambda share: minus(signed(share)).replace(" %", "\u00a0pt"),
     }
     environment.filters |= filters
     environment.globals["verdict"] = lambda cell: FORGETTING_WORDS[cell.verdict.forgetting]
@@ -150,6 +152,11 @@ def _cleaned(value: Any) -> Any:
     """What a template prints: text without what could fool a browser or a reader."""
     is_text = isinstance(value, str) and not isinstance(value, Markup)
     return unbroken(clean(value, _LONGEST)) if is_text else value
+
+
+def minus(number: str) -> str:
+    """A number with a true minus sign, as every page writes it."""
+    return number.replace("-", "−")
 
 
 def unbroken(text: str) -> str:
@@ -229,6 +236,11 @@ def _plotly_style_id() -> str:
     """Plotly adds a style for maps, which we do not draw, unless an element has this id."""
     match = re.search(r'getElementById\("([0-9a-f]{64})"\)', _plotly())
     return match[1] if match else ""
+
+
+def losses_end(cells: Iterable[Cell]) -> float:
+    """Where the axis of small bars ends: at the largest loss, so that no gain crushes losses."""
+    return max((cell.lost.high for cell in cells), default=0.0) or _LEAST_AXIS
 
 
 def series(
