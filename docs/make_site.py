@@ -11,13 +11,21 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+import tempfile
+from itertools import product
 from pathlib import Path
 
 import make_drop
 
 import forgetmap
+from forgetmap.gate.baseline import compare_with_baseline, save_baseline
+from forgetmap.gate.policy import Policy
+from forgetmap.map.comparison import compare_logs
 from forgetmap.map.example import example_pipeline
+from forgetmap.map.saved import open_saved, save_comparison
 from forgetmap.views.html.theory import write_page
+from forgetmap.views.html.trend import write_trend
+from forgetmap.views.serve import index_page
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "build" / "pages"
@@ -29,9 +37,15 @@ GALLERY = {
     "lineage": "A pipeline of checkpoints: where it was lost, what came back",
     "study/index": "Many pairs at once: the study of Harmon et al. as data",
     "drift": "Behaviour: what the model can do, will do, and how",
+    "trend": "A baseline over time: every checkpoint against the gate's limit",
     "theory": "The theory lab: what an objective must do",
+    "index": "The index of `forgetmap serve`: many comparisons of any size",
 }
 """Every page that forgetmap makes, and what it shows."""
+NEEDS_A_SERVER = ("index",)
+"""Pages whose links lead to a server: the gallery has pictures of them alone."""
+REMEDIES = ("sft", "replay-25", "anchor", "retention", "merge-linear-0.5")
+"""Ways to train the example that its trend and its index show, in this order."""
 DROP = """[Drop two logs](../drop/index.html) and see what was lost. They stay on your computer:
 the page sends nothing. [What it takes and shows](../docs/how-to/drop.md)."""
 API = """# Python
@@ -94,24 +108,51 @@ def write_gallery(folder: Path, *, pictures: bool, drop: bool) -> None:
     forgetmap.study("published").report(folder / "study")
     forgetmap.drift(before, after, manifest="open-suite", report=folder / "drift.html")
     write_page(folder / "theory.html")
-    taken = take_pictures(folder) if pictures else set()
+    with tempfile.TemporaryDirectory() as store:
+        write_history(folder, Path(store))
+    taken = take_pictures(folder, drop=drop) if pictures else set()
+    for name in NEEDS_A_SERVER:
+        (folder / f"{name}.html").unlink()
     lines = [
         "# Gallery",
         "",
         "Every page is live: open it and click. None of them asks the network.",
     ]
     if drop:
-        lines += ["", "## Your own logs, here in the browser", "", DROP]
+        lines += ["", "## Your own logs, here in the browser", "", DROP, ""]
+        lines += pictures_of("drop", taken, "../drop/index.html")
     for name, says in GALLERY.items():
-        lines += ["", f"## {says}", "", f"[Open the page]({name}.html)", ""]
-        shots = sorted(shot for shot in taken if shot.startswith(name.partition("/")[0]))
-        if shots:
-            images = "\n".join(f"[![{shot}]({shot})]({name}.html)" for shot in shots)
-            lines += ['<div class="gallery" markdown>', images, "</div>"]
+        is_live = name not in NEEDS_A_SERVER
+        lines += ["", f"## {says}", "", *[f"[Open the page]({name}.html)", ""] * is_live]
+        lines += pictures_of(name.partition("/")[0], taken, f"{name}.html" if is_live else None)
     (folder / "index.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def take_pictures(folder: Path) -> set[str]:
+def write_history(folder: Path, store: Path) -> None:
+    """The trend of a baseline and the index of a server, over ways to train the example."""
+    logs = ROOT / "examples" / "study" / "logs" / "told"
+    before = logs / "smollm2-before.parquet"
+    policy = Policy(limits=[{"where": "old", "measure": "forgetting", "max": 0.02}])
+    save_baseline("smollm2", before, store=store)
+    found = []
+    for remedy in REMEDIES:
+        after = logs / f"smollm2-airports-{remedy}-0.parquet"
+        compare_with_baseline("smollm2", after, store=store, policy=policy, new=["airports"])
+        saved = store / "saved" / remedy
+        save_comparison(compare_logs(before, after, new=["airports"], causes=True), saved)
+        found.append(open_saved(saved))
+    write_trend("smollm2", folder / "trend.html", store=store)
+    (folder / "index.html").write_text(index_page(found), encoding="utf-8")
+
+
+def pictures_of(name: str, taken: set[str], page: str | None) -> list[str]:
+    """The pictures of one page, side by side; each leads to the page where it is live."""
+    shots = sorted(shot for shot in taken if shot.startswith(f"{name}-"))
+    images = [f"[![{shot}]({shot})]({page or shot})" for shot in shots]
+    return ['<div class="gallery" markdown>', *images, "</div>"] if shots else []
+
+
+def take_pictures(folder: Path, *, drop: bool) -> set[str]:
     """Pictures at three widths, light and dark; none where there is no Chromium."""
     browser_path = shutil.which("chromium") or shutil.which("chromium-browser")
     if not browser_path:
@@ -119,21 +160,21 @@ def take_pictures(folder: Path) -> set[str]:
         return set()
     from playwright.sync_api import sync_playwright
 
+    pages = {name.partition("/")[0]: folder / f"{name}.html" for name in GALLERY}
+    if drop:
+        pages["drop"] = PAGES / "drop" / "index.html"
     taken = set()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        for name in GALLERY:
-            for scheme in ("light", "dark"):
-                for width in WIDTHS:
-                    page = browser.new_page(
-                        viewport={"width": width, "height": 900}, color_scheme=scheme
-                    )
-                    page.goto((folder / f"{name}.html").as_uri())
-                    page.wait_for_load_state("networkidle")
-                    shot = f"{name.partition('/')[0]}-{width}-{scheme}.png"
-                    page.screenshot(path=folder / shot)
-                    page.close()
-                    taken.add(shot)
+        for (name, path), scheme, width in product(pages.items(), ("light", "dark"), WIDTHS):
+            size = {"width": width, "height": 900}
+            page = browser.new_page(viewport=size, color_scheme=scheme)
+            page.goto(path.as_uri())
+            if name != "drop":
+                page.wait_for_selector("html[data-ready]")
+            taken.add(shot := f"{name}-{width}-{scheme}.png")
+            page.screenshot(path=folder / shot)
+            page.close()
         browser.close()
     return taken
 

@@ -89,7 +89,7 @@ def evaluate(
         >>> after = evaluate("models/after", "atlas", "runs/after", limit=2)
         >>> from forgetmap import compare
         >>> compare("runs/before", "runs/after").coverage.matched
-        2
+        82
     """
     asking, out = asking or Asking(), Path(out)
     if limit is not None and limit < 1:
