@@ -170,7 +170,7 @@ def take_pictures(folder: Path, *, drop: bool) -> set[str]:
             size = {"width": width, "height": 900}
             page = browser.new_page(viewport=size, color_scheme=scheme)
             page.goto(path.as_uri())
-            if name != "drop":
+            if name != "drop":  # which takes its scripts from a server alone
                 page.wait_for_selector("html[data-ready]")
             taken.add(shot := f"{name}-{width}-{scheme}.png")
             page.screenshot(path=folder / shot)

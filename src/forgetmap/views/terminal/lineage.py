@@ -82,7 +82,7 @@ def _tree(result: Lineage, width: int) -> Table:
         known = points(node.known / node.items) if node.items else "-"
         name = f"{stem}{clean(node.name, _NAME)}"
         inside = stem.replace("├─", "│ ").replace("└─", "  ")
-        first, *others = node.parents or [None]
+        first, others = (node.parents[0], node.parents[1:]) if node.parents else (None, [])
         rows.append((name, known, *_change(result, first, node.name)))
         rows += [
             (f"{inside}  from {clean(other, _NAME)}", "", *_change(result, other, node.name))
