@@ -18,34 +18,33 @@ from pathlib import Path
 import make_drop
 
 import forgetmap
+from forgetmap.base.files import make_folder, write_text
 from forgetmap.gate.baseline import compare_with_baseline, save_baseline
 from forgetmap.gate.policy import Policy
 from forgetmap.map.comparison import compare_logs
 from forgetmap.map.example import example_pipeline
-from forgetmap.map.saved import open_saved, save_comparison
+from forgetmap.map.saved import find_saved, open_saved, save_comparison
+from forgetmap.views.html.index import render as render_index
+from forgetmap.views.html.report import render as render_report
 from forgetmap.views.html.theory import write_page
 from forgetmap.views.html.trend import write_trend
-from forgetmap.views.serve import index_page
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "build" / "pages"
 TOP = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
+LOGS = ROOT / "examples" / "study" / "logs"
 WIDTHS = (1440, 768, 360)
 GALLERY = {
     "report": "What one model lost and gained: the report of one comparison",
     "lineage": "A pipeline of checkpoints: where it was lost, what came back",
     "study/index": "Many pairs at once: the study of Harmon et al. as data",
     "drift": "Behaviour: what the model can do, will do, and how",
-    "trend": "A baseline over time: every checkpoint against the gate's limit",
+    "trend": "A baseline over time, with the gate's limit",
+    "comparisons/index": "Many comparisons: where `forgetmap serve` begins",
     "theory": "The theory lab: what an objective must do",
-    "index": "The index of `forgetmap serve`: many comparisons of any size",
 }
 """Every page that forgetmap makes, and what it shows."""
-NEEDS_A_SERVER = ("index",)
-"""Pages whose links lead to a server: the gallery has pictures of them alone."""
-REMEDIES = ("sft", "replay-25", "anchor", "retention", "merge-linear-0.5")
-"""Ways to train the example that its trend and its index show, in this order."""
 DROP = """[Drop two logs](../drop/index.html) and see what was lost. They stay on your computer:
 the page sends nothing. [What it takes and shows](../docs/how-to/drop.md)."""
 API = """# Python
@@ -101,18 +100,16 @@ def copy_linked(page: Path) -> None:
 def write_gallery(folder: Path, *, pictures: bool, drop: bool) -> None:
     """Make every kind of page from the bundled examples, and pictures of each."""
     folder.mkdir(parents=True)
-    scores = ROOT / "examples" / "study" / "logs" / "scores"
+    scores, told = LOGS / "scores", LOGS / "told"
     before, after = scores / "smollm2-before.parquet", scores / "smollm2-airports-sft-0.parquet"
     forgetmap.demo(report=folder / "report.html")
     forgetmap.lineage(example_pipeline(), report=folder / "lineage.html")
     forgetmap.study("published").report(folder / "study")
     forgetmap.drift(before, after, manifest="open-suite", report=folder / "drift.html")
     write_page(folder / "theory.html")
-    with tempfile.TemporaryDirectory() as store:
-        write_history(folder, Path(store))
+    with tempfile.TemporaryDirectory() as spare:
+        write_kept(folder, Path(spare), told)
     taken = take_pictures(folder, drop=drop) if pictures else set()
-    for name in NEEDS_A_SERVER:
-        (folder / f"{name}.html").unlink()
     lines = [
         "# Gallery",
         "",
@@ -122,33 +119,39 @@ def write_gallery(folder: Path, *, pictures: bool, drop: bool) -> None:
         lines += ["", "## Your own logs, here in the browser", "", DROP, ""]
         lines += pictures_of("drop", taken, "../drop/index.html")
     for name, says in GALLERY.items():
-        is_live = name not in NEEDS_A_SERVER
-        lines += ["", f"## {says}", "", *[f"[Open the page]({name}.html)", ""] * is_live]
-        lines += pictures_of(name.partition("/")[0], taken, f"{name}.html" if is_live else None)
+        lines += ["", f"## {says}", "", f"[Open the page]({name}.html)", ""]
+        lines += pictures_of(name.partition("/")[0], taken, f"{name}.html")
     (folder / "index.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def write_history(folder: Path, store: Path) -> None:
-    """The trend of a baseline and the index of a server, over ways to train the example."""
-    logs = ROOT / "examples" / "study" / "logs" / "told"
+def write_kept(folder: Path, spare: Path, logs: Path) -> None:
+    """Pages about kept comparisons: a baseline over time, and what `serve` shows."""
     before = logs / "smollm2-before.parquet"
-    policy = Policy(limits=[{"where": "old", "measure": "forgetting", "max": 0.02}])
-    save_baseline("smollm2", before, store=store)
-    found = []
-    for remedy in REMEDIES:
-        after = logs / f"smollm2-airports-{remedy}-0.parquet"
-        compare_with_baseline("smollm2", after, store=store, policy=policy, new=["airports"])
-        saved = store / "saved" / remedy
-        save_comparison(compare_logs(before, after, new=["airports"], causes=True), saved)
-        found.append(open_saved(saved))
-    write_trend("smollm2", folder / "trend.html", store=store)
-    (folder / "index.html").write_text(index_page(found), encoding="utf-8")
+    save_baseline("before", before, store=spare / "store")
+    policy = Policy.model_validate(
+        {"limits": [{"where": "old", "measure": "forgetting", "max": 0.05}]}
+    )
+    for method in ("sft-0", "replay-25-0", "anchor-0", "retention-0", "merge-linear-0.5-0"):
+        after = logs / f"smollm2-airports-{method}.parquet"
+        how = {"new": ["airports"], "draws": 1000}
+        compare_with_baseline("before", after, store=spare / "store", policy=policy, **how)
+        if method in ("sft-0", "replay-25-0"):
+            found = compare_logs(before, after, causes=True, **how)
+            save_comparison(found, spare / "saved" / method)
+    write_trend("before", folder / "trend.html", store=spare / "store")
+    saved = [open_saved(found) for found in find_saved(spare / "saved")]
+    for place in ("", *map(str, range(1, len(saved) + 1))):
+        make_folder(folder / "comparisons" / place)
+    write_text(folder / "comparisons" / "index.html", render_index(saved))
+    for number, one in enumerate(saved, 1):
+        text = render_report(one.result, one.store, index=True)
+        write_text(folder / "comparisons" / str(number) / "index.html", text)
 
 
-def pictures_of(name: str, taken: set[str], page: str | None) -> list[str]:
-    """The pictures of one page, side by side; each leads to the page where it is live."""
+def pictures_of(name: str, taken: set[str], page: str) -> list[str]:
+    """The pictures of one page side by side; each leads to the page."""
     shots = sorted(shot for shot in taken if shot.startswith(f"{name}-"))
-    images = [f"[![{shot}]({shot})]({page or shot})" for shot in shots]
+    images = [f"[![{shot}]({shot})]({page})" for shot in shots]
     return ['<div class="gallery" markdown>', *images, "</div>"] if shots else []
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browser import Visit, chromium, serious_faults, visit
+from browser import Visit, chromium, crowded_labels, serious_faults, visit
 from forgetmap.api import lineage
-from lineage_logs import HISTORY, STAGES, write_history
+from lineage_logs import HISTORY, SHAPES, STAGES, write_history, write_shape
 from logs import write_jsonl
 
 if TYPE_CHECKING:
@@ -44,113 +44,158 @@ def visited(browser: Browser, page: Path) -> Visit:
     return opened(browser, page)
 
 
-def items_shown(visited: Visit) -> list[str]:
-    return visited.page.locator("#item-list button").all_inner_texts()
-
-
 def test_everything_is_drawn(visited: Visit) -> None:
-    names = visited.page.locator(".graph tbody th").all_inner_texts()
-    assert [name.split()[0] for name in names] == ["base", "sft", "rl", "code", "merged", "merged"]
-    assert visited.count(".graph circle") == 5
-    assert visited.count(".graph .step.loses") > 0
-    assert visited.count("#heat-lost tbody td") == visited.count("#heat-gained tbody td") == 5 * 7
-    assert visited.count(".life") == 2
-    assert visited.count(".scatterlayer .js-line") == 4
+    assert visited.count("#graph a.node") == 5
+    assert visited.count("#graph a.edge") == 5
+    assert visited.count("table.heat tbody td") == 5 * 7  # edges, tasks
+    assert visited.count("#lines-charts figure") == 8  # all, tasks
+    assert visited.count("#lines-charts .line.lost") == visited.count("#lines-charts .line.won")
+    assert visited.count("#doses svg") == 1
     visited.assert_quiet(visited.page.url)
 
 
-def test_no_line_of_the_graph_passes_through_a_dot(visited: Visit) -> None:
-    """Sideways lines meet no dot but their own, and every checkpoint has one."""
-    faults = visited.page.evaluate(
-        """[...document.querySelectorAll(".graph td.lanes svg")].flatMap((svg) => {
-            const dots = [...svg.querySelectorAll("circle")].map((dot) => dot.getAttribute("cx"));
-            return [...svg.querySelectorAll("line.step")].filter((line) => {
-                const [from, to] = ["x1", "x2"].map((name) => Number(line.getAttribute(name)));
-                const [left, right] = [Math.min(from, to), Math.max(from, to)];
-                return dots.some((x) => x > left && x < right);
-            }).map((line) => line.outerHTML);
-        })"""
+def test_the_page_names_its_one_estimator(visited: Visit) -> None:
+    told = visited.text("#verdict .basis")
+    assert "lost is the mean of max(p−q,0)" in told
+    assert "from one run each; the noise of the runs was not measured" in told
+
+
+def test_ticks_are_round(visited: Visit) -> None:
+    ticks = visited.page.locator("#lines-charts svg text[text-anchor=end]").all_text_contents()
+    numbers = {float(text) for text in ticks if text.replace(".", "").isdigit()}
+    assert numbers == {0, 50, 100}
+
+
+def test_losses_and_gains_have_signs_and_stand_apart(visited: Visit) -> None:
+    """No number is a net one: each step and each cell says both."""
+    for edge in visited.page.locator("#graph a.edge").all():
+        lost, gained = edge.locator("text").all_text_contents()
+        assert lost.startswith("−") or lost == "0.0"
+        assert gained.startswith("+") or gained == "0.0"
+    for cell in visited.page.locator("table.heat td button").all():
+        assert cell.locator("span").count() == 2
+    colours = visited.page.evaluate(
+        """["lost", "won"].map((kind) =>
+           getComputedStyle(document.querySelector(`#graph text.${kind}`)).fill)"""
     )
-    assert faults == []
+    assert colours == ["rgb(184, 68, 15)", "rgb(31, 95, 168)"]
 
 
-def test_every_chart_has_a_label_and_its_numbers_in_a_table(visited: Visit) -> None:
-    for chart in visited.page.locator(".chart, .life svg").all():
-        assert chart.get_attribute("role") == "img"
-        assert chart.get_attribute("aria-label")
-        assert chart.locator("xpath=following::table").count() > 0
+def test_a_click_on_a_step_shows_the_pair(browser: Browser, page: Path) -> None:
+    found = opened(browser, page)
+    found.page.locator("#graph a.edge .pill").nth(1).click()
+    _, before, after = found.page.evaluate("location.hash").split("/")
+    assert before == "base"
+    found.wait_for_text("#chosen h3", after)
+    told = found.text("#chosen")
+    for word in ("lost", "gained", "95 %", "items", "task"):
+        assert word in told
+    assert found.count("#chosen .badge") >= 1
+    assert found.count("#chosen table.forest tbody tr") > 3
+    again = opened(browser, page)  # the address alone shows the same
+    again.page.goto(found.page.url)
+    again.page.reload()
+    again.page.wait_for_selector("html[data-ready]")
+    assert again.text("#chosen") == told
 
 
-def test_a_number_of_the_graph_leads_to_its_items(visited: Visit) -> None:
-    visited.page.click("button[data-before=base][data-after=sft][data-outcome=lost] >> nth=0")
-    lost = {item for item, (base, sft, *_) in HISTORY.items() if (base, sft) == (1, 0)}
-    assert visited.count("#item-list tr") == len(lost)
-    assert visited.text("#item-count") == f"{len(lost)} items"
-    assert visited.text("#chosen").startswith("base → sft: lost ")
-    visited.page.click("button[data-before=base][data-after=merged] >> nth=0")  # a name
-    assert visited.text("#chosen").startswith("base → merged: lost ")
+def test_a_checkpoint_can_be_chosen_by_keys(browser: Browser, page: Path) -> None:
+    found = opened(browser, page)
+    found.page.locator("#graph a.node").nth(4).focus()
+    found.page.keyboard.press("Enter")
+    assert found.page.evaluate("location.hash") == "#checkpoint/merged"
+    found.wait_for_text("#chosen", "accuracy")
+    told = found.text("#chosen")
+    assert "On the way from base" in told
+    assert found.count("#graph a.on-way") == 3  # base, sft, rl, merged
+    assert found.count("#graph a[aria-current]") == 1
 
 
-def test_a_cell_and_a_life_line_lead_to_their_items(visited: Visit) -> None:
-    cell = visited.page.locator("#heat-lost button[data-group=lost]").first
-    cell.click()
-    assert visited.page.locator("#item-group").input_value() != ""
-    visited.page.click(".life >> nth=1 >> button:has-text('recovered')")
-    assert sorted(items_shown(visited)) == ["recovered at merged", "recovered at rl"]
+def test_the_heat_map_can_be_searched_and_sorted(browser: Browser, page: Path) -> None:
+    found = opened(browser, page)
+    rows = found.page.locator("table.heat tbody tr")
+    found.page.fill("#heat-find", "osc")
+    assert rows.count() == 1
+    found.page.fill("#heat-find", "")
+    found.page.select_option("#heat-sort", "name")
+    names = found.page.locator("table.heat tbody th").all_inner_texts()
+    assert names == sorted(names)
+    found.page.locator("table.heat thead .sort").nth(2).click()
+    first = rows.first.locator("td").nth(2).inner_text()
+    assert first.startswith("−")
 
 
-def test_an_item_shows_what_every_checkpoint_did(visited: Visit) -> None:
-    visited.page.click("button[data-before=base][data-after=sft][data-outcome=lost] >> nth=0")
-    visited.page.keyboard.press("j")
-    visited.page.keyboard.press("Enter")
-    shown = visited.text("#item-detail")
-    assert all(stage in shown for stage in STAGES)
-    assert visited.count("#item-detail tbody tr") == len(STAGES)
-    address = visited.page.evaluate("location.hash")
-    assert "item=" in address
-    visited.page.keyboard.press("Escape")
-    assert "item=" not in visited.page.evaluate("location.hash")
-    visited.page.evaluate(f"location.hash = {address!r}")
-    visited.wait_for_text("#item-detail", STAGES[-1])
-
-
-def test_search_counts_and_groups_follow_each_other(visited: Visit) -> None:
-    visited.page.click("button[data-before=base][data-after=sft][data-outcome=lost] >> nth=0")
-    visited.page.fill("#item-text", "recovered at rl")
-    assert visited.text("#item-count") == "1 item"
-    assert "− lost 1" in visited.text("#outcome")
-    assert "+ gained 0" in visited.text("#outcome")
-    visited.page.keyboard.press("Escape")
-    assert visited.page.locator("#item-text").input_value() == ""
-    visited.page.fill("#heat-text", "osc")
-    assert visited.text("#heat-count") == "1 of 7"
-    visited.page.fill("#heat-text", "")
-
-
-def test_what_is_shown_can_be_exported(visited: Visit) -> None:
-    visited.page.click("button[data-before=base][data-after=sft][data-outcome=lost] >> nth=0")
-    with visited.page.expect_download() as download:
-        visited.page.click("#export")
-    lines = download.value.path().read_text(encoding="utf-8").splitlines()
-    assert lines[0].startswith("task,item,target,before,after")
-    assert len(lines) == 1 + visited.count("#item-list tr")
+def test_a_cell_leads_to_its_items_and_an_item_to_its_life(browser: Browser, page: Path) -> None:
+    found = opened(browser, page)
+    found.page.locator("table.heat td.cell", has_text="−100").first.locator("button").click()
+    found.wait_for_text("#item-count", "item")
+    assert "pair=" in found.page.evaluate("location.hash") or found.count("#item-list li")
+    found.page.locator("#item-list button").first.click()
+    found.page.wait_for_selector("#item-detail header")
+    life = found.text("#item-life")
+    for stage in STAGES:
+        assert stage in life
+    assert "✓" in life
+    assert "✗" in life
+    assert any(question in found.text("#item-detail") for question in HISTORY)
 
 
 def test_every_link_leads_somewhere(visited: Visit) -> None:
     dead = visited.page.evaluate(
         """[...document.querySelectorAll("a")].map((a) => a.getAttribute("href"))
+           .filter((href) => !/^#(pair|checkpoint)\\//.test(href))
            .filter((href) => !document.getElementById(href.slice(1)))"""
     )
     assert dead == []
 
 
-def test_a_file_that_lists_only_some_items_says_so(
-    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("forgetmap.views.html.lineage_items.MOST_ANSWERS", 20)
-    lineage(write_history(tmp_path), draws=200, report=tmp_path / "page.html")
-    found = opened(browser, tmp_path / "page.html")
-    assert "lists 4 of the 9 items that changed" in found.text("#items .notice")
+MEETINGS = """() => {
+    const frame = (part) => part.getBoundingClientRect();
+    const boxes = [...document.querySelectorAll("#graph .box, #graph .pill")]
+        .map((part) => ({ owner: part.parentElement, ...frame(part).toJSON() }));
+    const meets = (one, two) => one.left < two.right - 1 && two.left < one.right - 1
+        && one.top < two.bottom - 1 && two.top < one.bottom - 1;
+    const found = [];
+    boxes.forEach((one, place) => boxes.slice(place + 1)
+        .filter((two) => meets(one, two)).forEach(() => found.push("two boxes meet")));
+    for (const text of document.querySelectorAll("#graph svg text")) {
+        const { left, right, top, bottom } = frame(text);
+        const own = boxes.find(({ owner }) => owner === text.parentElement);
+        if (left < own.left - 0.5 || right > own.right + 0.5 || top < own.top - 1
+            || bottom > own.bottom + 1) found.push(`${text.textContent} leaves its box`);
+    }
+    const shift = frame(document.querySelector("#graph svg"));
+    for (const line of document.querySelectorAll("#graph .line")) {
+        for (let along = 0; along <= line.getTotalLength(); along += 3) {
+            const { x, y } = line.getPointAtLength(along);
+            const [left, top] = [x + shift.left, y + shift.top];
+            const met = boxes.find((box) => box.owner !== line.parentElement && left > box.left + 1
+                && left < box.right - 1 && top > box.top + 1 && top < box.bottom - 1);
+            if (met) { found.push(`a line runs through ${met.owner.ariaLabel}`); break; }
+        }
+    }
+    return found;
+}"""
+
+
+@pytest.fixture(scope="module", params=SHAPES)
+def shaped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param)
+    lineage(write_shape(folder, request.param), draws=100, report=folder / "lineage.html")
+    return folder / "lineage.html"
+
+
+@pytest.mark.parametrize("width", [1440, 768, 360])
+def test_no_graph_hides_a_line_or_a_label(browser: Browser, shaped: Path, width: int) -> None:
+    """Chains, forks, merges, a hundred checkpoints: lines keep off boxes, boxes off each other."""
+    found = opened(browser, shaped, width=width)
+    drawn = SHAPES[shaped.parent.name.rstrip("0123456789")]
+    assert found.count("#graph a.node") == len(drawn)
+    assert found.count("#graph a.edge") == sum(map(len, drawn.values()))
+    assert found.page.evaluate(MEETINGS) == []
+    assert crowded_labels(found.page) == []
+    assert found.page.evaluate("document.documentElement.scrollWidth") <= width
+    found.assert_quiet(found.page.url)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -199,5 +244,5 @@ def test_a_task_map_makes_categories_the_rows(browser: Browser, tmp_path: Path) 
     result: Lineage = lineage(path, draws=200, report=tmp_path / "page.html")
     assert {stage.group for stage in result.worst_stages["merged"]} == {"odd", "even"}
     found = opened(browser, tmp_path / "page.html")
-    heads = found.page.locator("#heat-lost tbody th").all_inner_texts()
+    heads = found.page.locator("table.heat tbody th").all_inner_texts()
     assert sorted(heads) == ["even", "odd"]

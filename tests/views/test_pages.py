@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
-import random
 from typing import TYPE_CHECKING
 
 import pytest
 
-from browser import chromium, crowded_labels, cut_off, serious_faults, visit
+from browser import chromium, crowded_labels, cut_off, seen_whole, serious_faults, visit
 from forgetmap import compare, demo, lineage, study
 from forgetmap.capabilities.drift import drift, open_scores
 from forgetmap.gate.baseline import compare_with_baseline, save_baseline
 from forgetmap.gate.policy import Policy
 from forgetmap.map.comparison import compare_logs
-from forgetmap.map.saved import open_saved, save_comparison
+from forgetmap.map.saved import find_saved, open_saved, save_comparison
 from forgetmap.views.html.drift import heat_map
-from forgetmap.views.html.theory import write_page
+from forgetmap.views.html.index import render as render_index
+from forgetmap.views.html.theory import write_page as write_theory
 from forgetmap.views.html.trend import write_trend
-from forgetmap.views.serve import index_page
+from lineage_logs import write_shape
 from places import ROOT
 
 if TYPE_CHECKING:
@@ -55,39 +54,21 @@ def write_drift_page(path: Path) -> None:
     path.write_text(heat_map(result, open_scores(*sides)), encoding="utf-8")
 
 
-def write_index_page(path: Path) -> None:
-    """The index of `serve`, with every kind of verdict that the examples have."""
-    before = LOGS / "told" / "smollm2-before.parquet"
-    found = []
-    for place, log in enumerate(sorted((LOGS / "told").glob("smollm2-airports-*-0.parquet"))):
-        folder = path.parent / f"saved-{place}"
-        save_comparison(compare_logs(before, log, new=["airports"], draws=200, causes=True), folder)
-        found.append(open_saved(folder))
-    path.write_text(index_page(found), encoding="utf-8")
-
-
-def write_long_lineage(path: Path) -> None:
-    """A hundred checkpoints: a run, and a branch from every tenth of its checkpoints."""
-    draw = random.Random(1)
-    right = dict.fromkeys(itertools.product("abcdefgh", range(20)), True)
-    lines = []
-    for number in range(100):
-        name = f"a-checkpoint-with-a-long-name-{100 * number:05d}"
-        rows = "".join(f"{t},{t}{q},{int(ok)}\n" for (t, q), ok in right.items())
-        (path.parent / f"{name}.csv").write_text(f"task,question,correct\n{rows}")
-        parent = number - 1 if number % 10 else number - 10
-        made = f", parents: a-checkpoint-with-a-long-name-{100 * parent:05d}" if number else ""
-        lines.append(f"  {name}: {{log: {name}.csv, steps: {100 * number}{made}}}\n")
-        right = {key: ok if draw.random() < 0.97 else draw.random() < 0.5
-                 for key, ok in right.items()}  # fmt: skip
-    pipeline = path.parent / "pipeline.yaml"
-    pipeline.write_text("checkpoints:\n" + "".join(lines))
-    lineage(pipeline, draws=200, report=path)
-
-
 def write_study_page(path: Path) -> None:
-    folder = study("published").report(path.parent / "study")
-    (folder / "index.html").rename(path)
+    study("published").report(path.parent / "site")
+    (path.parent / "site" / "index.html").rename(path)
+
+
+def write_index_page(path: Path) -> None:
+    for name in ("airports-sft-0", "airports-replay-25-0", "airports-merge-linear-0.5-0"):
+        sides = [LOGS / "told" / f"smollm2-{one}.parquet" for one in ("before", name)]
+        save_comparison(compare_logs(*sides, causes=True, draws=200), path.parent / "saved" / name)
+    saved = [open_saved(folder) for folder in find_saved(path.parent / "saved")]
+    path.write_text(render_index(saved), encoding="utf-8")
+
+
+def write_hundred_page(path: Path) -> None:
+    lineage(write_shape(path.parent, "mixed"), draws=100, report=path)
 
 
 PAIR = ("before", "airports-sft-0")
@@ -108,12 +89,11 @@ PAGES = {
     "lineage-run": lambda path: lineage(
         ROOT / "examples" / "lineage" / "run", draws=200, report=path
     ),
-    "lineage-long": write_long_lineage,
+    "hundred": write_hundred_page,
     "study": write_study_page,
-    "theory": write_page,
+    "theory": write_theory,
     "index": write_index_page,
 }
-WITHOUT_SECTIONS = ("index",)
 
 
 @pytest.fixture(scope="module", params=PAGES)
@@ -129,6 +109,7 @@ def test_a_page_is_whole_at_every_width(browser: Browser, page: Path, width: int
     for scheme in ("light", "dark"):
         found.page.emulate_media(color_scheme=scheme)
         found.page.wait_for_selector(f"html[data-theme={scheme}]")
+        seen_whole(found.page)
         assert found.page.evaluate("document.documentElement.scrollWidth") <= width
         assert crowded_labels(found.page) == []
         assert cut_off(found.page) == []
@@ -140,8 +121,7 @@ def test_a_page_is_whole_at_every_width(browser: Browser, page: Path, width: int
 def test_every_page_has_the_same_header_and_footer(browser: Browser, page: Path) -> None:
     found = visit(browser, page.as_uri())
     assert found.count("header.top .brand") == found.count("#theme") == found.count("h1") == 1
-    if page.stem not in WITHOUT_SECTIONS:
-        assert found.count("header.top nav a") > 1
+    assert found.count("header.top nav a") > 1
     assert "Made by forgetmap" in found.text("footer")
     found.page.click("#theme")
     assert found.page.get_attribute("html", "data-theme") == "dark"

@@ -360,7 +360,7 @@ def test_the_page_asks_its_server_for_items(
         page.wait_for_selector("#item-list tr[aria-rowindex='161'] .question")
         found.assert_quiet(home)
         page.click("text=All comparisons")
-        page.click("table.index a >> nth=0")
+        page.click("ol.index a >> nth=0")
         page.wait_for_selector("html[data-ready]")
         assert page.evaluate("window.pwned") is None
         found.assert_quiet(home)

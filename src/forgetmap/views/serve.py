@@ -29,11 +29,11 @@ from forgetmap.map.comparison import compare_logs
 from forgetmap.map.flips import COLUMNS
 from forgetmap.map.items import TRANSITIONS, Filter
 from forgetmap.map.saved import SavedComparison, find_saved, open_saved, save_comparison
+from forgetmap.views.html import index as index_page
 from forgetmap.views.html.report import page as report_page
 from forgetmap.views.html.report import render
-from forgetmap.views.html.shell import Page, losses_end, policy_of
+from forgetmap.views.html.shell import Page, policy_of
 from forgetmap.views.html.study import INDEX, find_pages
-from forgetmap.views.words import doubt, finding
 
 try:
     import uvicorn
@@ -66,7 +66,6 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-_INDEX = Page("index.html", charts=False)
 
 
 def serve(
@@ -172,12 +171,6 @@ def _refuse(comparing: dict[str, Any], why: str) -> None:
 # --- answers --------------------------------------------------------------------------------------
 
 
-def index_page(comparisons: Sequence[SavedComparison]) -> str:
-    """What each comparison found, and the way to its report."""
-    widest = losses_end(comparison.result.old for comparison in comparisons)
-    return _INDEX.render(comparisons=comparisons, finding=finding, doubt=doubt, widest=widest)
-
-
 def make_app(comparisons: Sequence[SavedComparison], *, host: str, token: str) -> ASGIApp:
     """The web application over some comparisons, behind its guard."""
 
@@ -190,7 +183,7 @@ def make_app(comparisons: Sequence[SavedComparison], *, host: str, token: str) -
     def index(_request: Request) -> Response:
         if len(comparisons) == 1:
             return RedirectResponse("1/", 303)
-        return _html(_INDEX, index_page(comparisons))
+        return _html(index_page.PAGE, index_page.render(comparisons))
 
     def page(request: Request) -> Response:
         saved = chosen(request)

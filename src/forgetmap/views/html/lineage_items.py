@@ -1,98 +1,113 @@
-"""The items of a lineage as its page lists them: every checkpoint's outcome and answer."""
+"""The items of a lineage that its page lists: their outcome at every checkpoint, and the texts."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from forgetmap.lineage.build import Builder
-from forgetmap.lineage.result import Lineage
+from forgetmap.lineage.lives import KINDS
 from forgetmap.pairing.many_logs import ItemText
+from forgetmap.views.html.shell import packed
 
-MOST_ANSWERS = 60_000
-"""Answers that a page holds, of all checkpoints together; it must stay quick to open."""
-_LONGEST = 1_500
-"""Characters of a prompt, a target or a response."""
+MOST_ITEMS = 4000
+"""Items listed on a page; the tables of --flips and --lives list all."""
+TEXT_BYTES = 10_000_000
+"""Room for the texts of a page, packed and in base64."""
+_PART = 128
+"""Items whose texts are packed together: opening one item unpacks no more than these."""
+_FETCHED = 8 * _PART
+_MOST_CHARACTERS = 4000
 
 
-def listed_items(result: Lineage, builder: Builder) -> dict[str, Any]:
-    """Items that changed somewhere, as many as there is room for, as the page reads them."""
+class ListedItems(NamedTuple):
+    """The items that go into a page."""
+
+    facts: dict[str, int]
+    listing: str
+    texts: list[str]
+
+
+def listed_items(builder: Builder) -> ListedItems:
+    """The items that changed between a checkpoint and one of its parents, drawn at random."""
     outcomes = builder.outcomes
     changed = _changed(builder)
-    numbers = _drawn(changed, MOST_ANSWERS // len(outcomes.names))
-    names = outcomes.logs.item_names(numbers)
-    texts = outcomes.logs.item_texts(numbers) if len(numbers) else {}
-    return {
-        "changed": len(changed),
-        "checkpoints": outcomes.names,
-        "pairs": [
-            {
-                "before": outcomes.index(step.before),
-                "after": outcomes.index(step.after),
-                "isStep": step.edge,
-                "lost": step.map.old.lost.model_dump(exclude={"of_known"}),
-                "gained": step.map.old.gained.model_dump(exclude={"of_known"}),
-            }
-            for step in result.comparisons
-        ],
-        "paths": [[outcomes.index(name) for name in path] for path in builder.lives],
-        "tasks": outcomes.tasks,
-        "groups": builder.groups,
-        "kind": "category" if builder.task_map else "task",
-        "items": [
-            {
-                "number": item,
-                "task": int(outcomes.task[item]),
-                "group": int(builder.group[item]),
-                "id": names[item].item_ref or names[item].item,
-                "states": [int(state) for state in builder.states[:, item]],
-                "lives": [int(lives.kinds[item]) for lives in builder.lives.values()],
-                **_texts(texts.get(item, {}), len(outcomes.names)),
-            }
-            for item in numbers.tolist()
-        ],
+    chosen = changed
+    if len(changed) > MOST_ITEMS:
+        luck = np.random.default_rng(builder.plan.seed)
+        chosen = np.sort(luck.choice(changed, MOST_ITEMS, replace=False))
+    names = outcomes.logs.item_names(chosen) if len(chosen) else {}
+    # By task, so that a filter by task is a run of rows.
+    rows = sorted(chosen.tolist(), key=lambda item: (names[item].task, item))
+    right = np.where(outcomes.runs > 0, outcomes.right / np.maximum(outcomes.runs, 1), np.nan)
+    listing = {
+        "numbers": rows,
+        "task": [names[item].task for item in rows],
+        "item": [names[item].item for item in rows],
+        "item_ref": [names[item].item_ref for item in rows],
+        "shares": [_shares(line) for line in right[:, rows]],
+        "kinds": [lives.kinds[rows].tolist() for lives in builder.lives.values()],
+        "kind_names": KINDS,
     }
+    texts = _texts(builder, rows)
+    facts = {
+        "changed": len(changed),
+        "listed": len(rows),
+        "with_text": min(len(rows), _PART * len(texts)),
+        "part": _PART,
+    }
+    return ListedItems(facts, packed(orjson.dumps(listing)), texts)
 
 
 def _changed(builder: Builder) -> NDArray[np.int64]:
-    """Items that some step lost or gained; the most often lost first."""
-    index = builder.outcomes.index
-    lost = np.zeros(builder.states.shape[1], np.int64)
-    gained = np.zeros_like(lost)
+    found = np.zeros(builder.states.shape[1], bool)
     for before, after in builder.pipeline.edges:
-        was, now = builder.states[index(before)], builder.states[index(after)]
-        lost += (was == 1) & (now == 0)
-        gained += (was == 0) & (now == 1)
-    items = np.flatnonzero((lost + gained > 0) & (builder.group >= 0))
-    return items[np.lexsort((items, -gained[items], -lost[items]))]
+        was, now = (builder.states[builder.outcomes.index(name)] for name in (before, after))
+        found |= (was >= 0) & (now >= 0) & (was != now)
+    return np.flatnonzero(found)
 
 
-def _drawn(items: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """So many of the items, drawn at random where there are more; the same ones every time."""
-    if len(items) <= most:
-        return items
-    kept = np.random.default_rng(0).choice(len(items), most, replace=False)
-    return items[np.sort(kept)]
+def _shares(line: NDArray[np.float64]) -> list[float | int | None]:
+    """How often each item was right; null where it is missing."""
+    return [
+        None if np.isnan(share) else int(share) if share == int(share) else round(share, 4)
+        for share in line.tolist()
+    ]
 
 
-def _texts(said: dict[int, ItemText], checkpoints: int) -> dict[str, Any]:
-    """What was asked, and every checkpoint's answer; a text that all share is kept once."""
-    every = [said.get(number) for number in range(checkpoints)]
-    return {
-        "prompt": _cut(next((text.prompt for text in every if text and text.prompt), None)),
-        "target": _cut(next((text.target for text in every if text and text.target), None)),
-        "answers": [_cut(text.answer) if text else None for text in every],
-        "responses": [_cut(text.response) if text else None for text in every],
-        "statuses": [text.status if text else None for text in every],
-        "chances": [text.probability if text else None for text in every],
+def _texts(builder: Builder, rows: list[int]) -> list[str]:
+    """The texts in parts, as many as there is room for."""
+    parts: list[str] = []
+    room = TEXT_BYTES
+    texts: dict[int, dict[int, ItemText]] = {}
+    for start in range(0, len(rows), _PART):
+        if start % _FETCHED == 0:  # asking goes through all logs
+            texts = builder.outcomes.logs.item_texts(np.array(rows[start : start + _FETCHED]))
+        items = rows[start : start + _PART]
+        part = packed(orjson.dumps([_told(texts.get(item, {})) for item in items]))
+        room -= len(part)
+        if room < 0:
+            break
+        parts.append(part)
+    return parts
+
+
+def _told(answers: dict[int, ItemText]) -> list[Any]:
+    """The question and the target once, then what each checkpoint said."""
+    prompt = next((text.prompt for text in answers.values() if text.prompt), None)
+    target = next((text.target for text in answers.values() if text.target), None)
+    said = {
+        str(node): [_cut(text.answer), _cut(text.response), text.status]
+        for node, text in answers.items()
     }
+    return [_cut(prompt), _cut(target), said]
 
 
 def _cut(text: str | None) -> str | None:
-    """A text that is not endless, and says so where something is missing."""
-    if text is None or len(text) <= _LONGEST:
-        return text
-    half = _LONGEST // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters …]\n{text[-half:]}"
+    """A longer text is cut where it is shown; the end of it, where a question stands, is kept."""
+    return (
+        text if text is None or len(text) <= _MOST_CHARACTERS else f"… {text[-_MOST_CHARACTERS:]}"
+    )

@@ -11,7 +11,7 @@ import gzip
 import hashlib
 import html
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
@@ -27,15 +27,13 @@ from forgetmap.base.files import head
 from forgetmap.base.version import __version__
 from forgetmap.base.words import clean, percent
 from forgetmap.capabilities.drift_result import said, signed
-from forgetmap.map.result import FORGETTING_WORDS, Cell
 from forgetmap.stats.estimate import Estimate, interval
-from forgetmap.views.words import ends, interval_or_dash, long_range, points, share_lost
+from forgetmap.views.words import ends, interval_or_dash, long_range, points
 
 HEAT_STEPS = (0.005, 0.02, 0.05, 0.10, 0.20)
 """Shares at which the colour of a heat map deepens."""
 _LONGEST = 600
 """Characters of a string, where a template does not ask for fewer."""
-_LEAST_AXIS = 0.05
 _LINES, _LINE = 80, 400
 """Lines of a longer text that are shown, and characters of a line."""
 _HASHES = r"('none'|'sha256-[\w+/=]+'( 'sha256-[\w+/=]+')*)"
@@ -45,11 +43,12 @@ _STRICT = re.compile(
 )
 """The policy of a page that needs no server."""
 _HELD_TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=\d) (?:to|→) (?=\d)")
-_SHARED_SCRIPTS = ("shared/basics.js", "shared/charts.js")
 CONTROLS = ("shared/ranges.js", "shared/controls.js")
 """Scripts of pages on which people choose, sort and filter; `controls.css` goes with them."""
-ITEMS = ("shared/snippets.js", "shared/difference.js", "shared/table.js")
-"""Scripts of pages with a table of items; `items.css` goes with them."""
+FOREST = ("shared/forest.js",)
+"""Groups with what each lost and gained as bars, in a table."""
+PICTURES = ("shared/pictures.js",)
+"""Scripts of pages that draw some pictures by hand."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Page:
     scripts: tuple[str, ...] = ()
     """Its own scripts, besides the shared ones."""
     charts: bool = True
-    """Whether it draws charts; without them it holds no plotly and only switches its colours."""
+    """Whether plotly draws its charts; without, it needs no plotly."""
     connect: str = "'none'"
     """Where its scripts may fetch from."""
     images: str | None = None
@@ -98,8 +97,9 @@ class Page:
     @cached_property
     def _script(self) -> str:
         """All scripts in order, in one scope of their own."""
-        shared = _SHARED_SCRIPTS if self.charts else ("shared/basics.js", "shared/quiet.js")
-        parts = "\n".join(read(name) for name in (*shared, *self.scripts))
+        shared = ("shared/basics.js", *(("shared/charts.js",) if self.charts else ()))
+        own = self.scripts or ("shared/quiet.js",)
+        parts = "\n".join(read(name) for name in (*shared, *own))
         return f'"use strict";\n(() => {{\n{parts}}})();\n'
 
 
@@ -129,14 +129,12 @@ def _environment() -> Environment:
         "range": long_range,
         "ends": ends,
         "points": points,
-        "share_lost": share_lost,
         "said": said,
         "minus": minus,
         "signed": lambda share: minus(signed(share)),
         "signed_points": lambda share: minus(signed(share)).replace(" %", "\u00a0pt"),
     }
     environment.filters |= filters
-    environment.globals["verdict"] = lambda cell: FORGETTING_WORDS[cell.verdict.forgetting]
     environment.globals["heat_steps"] = ", ".join(
         percent(step, 1 if step < 0.01 else 0) for step in HEAT_STEPS
     )
@@ -236,11 +234,6 @@ def _plotly_style_id() -> str:
     """Plotly adds a style for maps, which we do not draw, unless an element has this id."""
     match = re.search(r'getElementById\("([0-9a-f]{64})"\)', _plotly())
     return match[1] if match else ""
-
-
-def losses_end(cells: Iterable[Cell]) -> float:
-    """Where the axis of small bars ends: at the largest loss, so that no gain crushes losses."""
-    return max((cell.lost.high for cell in cells), default=0.0) or _LEAST_AXIS
 
 
 def series(

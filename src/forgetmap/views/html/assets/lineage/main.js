@@ -1,105 +1,80 @@
-// Put the page of a lineage together: the graph and the heat map choose items, the table shows them.
+// Put the page together: words and graph first, then what needs the items.
 
-// Show other items, and keep the choice in the address.
-function choose(changed) {
-  showItems(changed);
-  showDetail();
-  keepAddress();
+// Change what is shown of the groups, and draw what depends on it.
+function setView(change) {
+  Object.assign(view, change);
+  drawHeat();
+  if (["by", "path", "allLines"].some((name) => name in change)) drawLines();
+  if ("by" in change) showChosen();
 }
 
-function setUpItems() {
-  const worst = lineage.pairs.reduce((one, two) => (valueOf(two.lost) > valueOf(one.lost) ? two : one));
-  Object.assign(USUAL, { before: worst.before, after: worst.after });
-  Object.assign(shown, USUAL);
-  const points = lineage.checkpoints.map((name, place) => [String(place), brief(name, 50)]);
-  fillSelect(byId("item-before"), points);
-  fillSelect(byId("item-after"), points);
-  fillSelect(byId("item-group"), [["", "all"], ...lineage.groups.map((name, place) => [String(place), brief(name, 50)])]);
-  const lives = [...document.querySelectorAll("button[data-life]:not(:disabled)")].map(({ dataset, textContent }) => [
-    `${dataset.path}.${dataset.life}`,
-    `${textContent}, ${document.querySelectorAll(".life h3")[dataset.path].textContent}`,
-  ]);
-  fillSelect(byId("item-life"), [["", "any"], ...lives]);
-  choices(byId("outcome"), OUTCOMES, shown.outcome, (outcome) => choose({ outcome }));
-  for (const name of ["before", "after"])
-    byId(`item-${name}`).addEventListener("change", ({ target }) => choose({ [name]: Number(target.value) }));
-  for (const name of ["group", "life"])
-    byId(`item-${name}`).addEventListener("change", ({ target }) => choose({ [name]: target.value }));
-  byId("item-text").addEventListener("input", ({ target }) => choose({ text: target.value.trim() }));
-  byId("export").addEventListener("click", exportItems);
-  itemTable = new ItemTable(byId("item-box"), {
-    columns: ITEM_COLUMNS,
-    cells: itemCells,
-    address: addressOf,
-    open: (item) => {
-      shown.open = addressOf(item);
-      showDetail();
-      keepAddress();
-    },
-    sort: (column) => choose({ order: shown.order === column ? `-${column}` : column }),
-  });
-  setUpKeys(itemTable, byId("item-text"), (target) => {
-    if (target === byId("item-text")) {
-      target.blur();
-      if (shown.text) choose({ text: "" });
-    } else if (shown.open) {
-      choose({ open: "" });
-      itemTable.step(0);
-    }
-  });
+// Choose what the address names; other places in the page leave the choice alone.
+function follow() {
+  const asked = readAddress();
+  if (!asked.pair && asked.node === null) return;
+  Object.assign(chosen, asked);
+  markChosen();
+  showInBox();
+  showChosen();
+  const box = byId("graph-box").getBoundingClientRect();
+  if (box.bottom < 0 || box.top > window.innerHeight) byId("graph").scrollIntoView();
 }
 
-// Buttons of the graph, the heat map and the life lines lead to their items.
-function follow({ target }) {
-  const { before, after, outcome, group, path, life } = target.closest?.("button")?.dataset ?? {};
-  if (before !== undefined) {
-    const place = (name) => lineage.checkpoints.indexOf(name);
-    const row = group === undefined ? "" : String(lineage.groups.indexOf(group));
-    choose({ before: place(before), after: place(after), outcome, group: row, life: "", text: "", open: "" });
-  } else if (life !== undefined) {
-    const names = lineage.paths[path];
-    const ends = { before: names[0], after: names.at(-1) };
-    choose({ ...ends, outcome: "", group: "", life: `${path}.${life}`, text: "", open: "" });
-  } else return;
-  byId("items").scrollIntoView();
-}
-
-function setUpHeat() {
-  const show = (direction) => {
-    for (const name of ["lost", "gained"]) byId(`heat-${name}`).hidden = name !== direction;
-  };
-  choices(byId("heat-shown"), [["lost", "− lost"], ["gained", "+ gained"]], "lost", show);
-  const rows = [...document.querySelectorAll(".heat tbody tr")];
-  const find = () => {
-    const words = byId("heat-text").value.trim().toLowerCase();
-    for (const row of rows) row.hidden = !row.firstElementChild.textContent.toLowerCase().includes(words);
-    const left = rows.filter((row) => !row.hidden).length / 2; // in the table of gains too
-    byId("heat-count").textContent = `${whole(left)} of ${whole(rows.length / 2)}`;
-  };
-  byId("heat-text").addEventListener("input", find);
-  find();
+function showTiles() {
+  const most = (list, key) =>
+    list.reduce((best, pair) => (valueOf(pair.old[key]) > valueOf(best.old[key]) ? pair : best));
+  const amountTile = (what, direction, pair) =>
+    tile(
+      what,
+      `${signed(direction, pair.old[direction.key])}\u00a0%`,
+      pairLink(pair, 28),
+      direction.colour,
+    );
+  const judged = edges().filter(({ old }) => old.forgetting === "lost").length;
+  const roots = pairs.filter(({ root }) => root);
+  byId("tiles").append(
+    amountTile("Most lost at one step", LOST, most(edges(), "lost")),
+    amountTile("Most lost against the root", LOST, most(roots, "lost")),
+    amountTile("Most gained against the root", GAINED, most(roots, "gained")),
+    tile(
+      "Steps that surely lost",
+      `${judged} of ${edges().length}`,
+      `more than the margin of ${percent(lineage.margin)}`,
+    ),
+  );
 }
 
 async function start() {
-  drawAll = drawDescribed;
+  await openLineage();
   setUpTheme();
+  showTiles();
+  setUpGraph();
   setUpHeat();
-  lineage = JSON.parse(await unpack(byId("lineage-items")));
-  setUpItems();
-  const isNamed = readAddress();
-  showItems();
-  showDetail();
-  document.addEventListener("click", follow);
-  window.addEventListener("hashchange", () => {
-    if (readAddress()) {
-      showItems();
-      showDetail();
-    }
+  setUpLines();
+  const worst = edges().reduce((best, pair) =>
+    valueOf(pair.old.lost) > valueOf(best.old.lost) ? pair : best,
+  );
+  const asked = readAddress();
+  Object.assign(chosen, asked.pair || asked.node !== null ? asked : { pair: worst, node: null });
+  drawGraph();
+  drawAll = drawGraph; // paper has another width
+  showInBox();
+  showChosen();
+  setView({ path: view.path });
+  drawCurves();
+  window.addEventListener("hashchange", follow);
+  let width = document.documentElement.clientWidth;
+  window.addEventListener("resize", () => {
+    if (width === document.documentElement.clientWidth || printing) return;
+    width = document.documentElement.clientWidth;
+    drawGraph();
   });
-  if (isNamed) byId("items").scrollIntoView();
-  await loadPlotly();
-  drawAll();
+  await setUpLineageItems();
   document.documentElement.dataset.ready = "true";
 }
 
-start();
+start().catch((error) => {
+  byId("finding").after(
+    notice(`Part of this page could not be shown: ${error.message}. A current browser may help.`),
+  );
+});

@@ -44,9 +44,6 @@ function setUpItems() {
   });
   byId("export").addEventListener("click", () => source?.exportTable(shown.filter, shown.order));
   itemTable = new ItemTable(byId("item-box"), {
-    columns: ITEM_COLUMNS,
-    cells: itemCells,
-    address,
     open: (row) => {
       location.hash = withFilters(address(row));
     },
@@ -57,7 +54,7 @@ function setUpItems() {
     },
   });
   itemTable.grown = showCount;
-  setUpKeys(itemTable, byId("item-text"), goBack);
+  document.addEventListener("keydown", pressed);
   window.addEventListener("hashchange", openAddress);
   readFilters();
   showNotice();
@@ -149,6 +146,25 @@ function showCount({ total, size, searched }) {
       : total === 1
         ? "1 item"
         : `${whole(total)} items`;
+}
+
+// --- keys: j and k walk the list, Enter opens, / searches, Escape goes back --------------------------
+
+const STEPS = { j: 1, k: -1, ArrowDown: 1, ArrowUp: -1 };
+
+function pressed(event) {
+  const isTyping = event.target.matches("input, select, textarea");
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape") return goBack(event.target);
+  if (isTyping) return;
+  if (event.key === "/") {
+    byId("item-text").focus();
+    event.preventDefault();
+  } else if (STEPS[event.key]) {
+    if (event.key.startsWith("Arrow") && !byId("item-list").contains(event.target)) return;
+    itemTable.step(STEPS[event.key]);
+    event.preventDefault();
+  }
 }
 
 // Out of the search, else out of the opened item.

@@ -2,10 +2,6 @@
 
 const label = (text, most = 34) =>
   brief(text, most).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-const narrow = () => document.documentElement.clientWidth < 800;
-
-const PAPER_WIDTH = 680; // A4 and Letter, with usual margins
-
 let plotly = null;
 async function loadPlotly() {
   const script = document.createElement("script");

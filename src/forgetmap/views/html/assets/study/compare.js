@@ -88,7 +88,7 @@ function radarAxes(columns, domain, most) {
       categoryarray: places,
       tickvals: places,
       ticktext: columns.map(({ name }) =>
-        label(name, columns.length > 12 ? 14 : 18),
+        label(name, narrow() ? 12 : columns.length > 12 ? 14 : 18),
       ),
       tickfont: { size: columns.length > 12 ? 11 : 12 },
     },
@@ -102,10 +102,17 @@ const directionTitle = (direction, x, y) => ({
 });
 
 function drawRadars(chosen, columns) {
-  const domains = [
-    { x: [0.1, 0.4], y: [0.02, 0.86] },
-    { x: [0.6, 0.9], y: [0.02, 0.86] },
-  ];
+  const stacked = narrow();
+  const middle = document.documentElement.clientWidth < 500 ? [0.31, 0.69] : [0.25, 0.75];
+  const domains = stacked
+    ? [
+        { x: middle, y: [0.58, 0.9] },
+        { x: middle, y: [0.04, 0.36] },
+      ]
+    : [
+        { x: [0.1, 0.4], y: [0.02, 0.86] },
+        { x: [0.6, 0.9], y: [0.02, 0.86] },
+      ];
   const values = chosen.flatMap((pair) =>
     columns.flatMap(({ place }) =>
       DIRECTIONS.map(({ key }) => {
@@ -115,7 +122,7 @@ function drawRadars(chosen, columns) {
     ),
   );
   const most = Math.max(1, ...values); // one scale for both, so that they can be compared
-  const lines = Math.ceil(chosen.length / 3);
+  const lines = Math.ceil(chosen.length / (stacked ? 1 : 3));
   return draw(
     "compare-chart",
     `Radars: what ${chosen.length} pairs lost, and what they gained, in each ${columnWord()}. The heat map's table has the numbers.`,
@@ -127,7 +134,7 @@ function drawRadars(chosen, columns) {
       ),
     ),
     {
-      height: 500 + 22 * lines,
+      height: (stacked ? 640 : 500) + 22 * lines,
       margin: { l: 24, r: 24, t: 22 * lines + 24, b: 36 },
       polar: radarAxes(columns, domains[0], most),
       polar2: radarAxes(columns, domains[1], most),
@@ -135,7 +142,7 @@ function drawRadars(chosen, columns) {
         directionTitle(
           direction,
           (domains[side].x[0] + domains[side].x[1]) / 2,
-          domains[side].y[1] + 0.09,
+          domains[side].y[1] + (stacked ? 0.05 : 0.09),
         ),
       ),
       legend: { ...legendOnTop, y: 1.02 },
@@ -255,7 +262,7 @@ function drawCompare() {
   const columns = comparedColumns(chosen);
   if (!chosen.length || !columns.length) return showInstead("compare", "No pair fits the filters.");
   showAgain("compare");
-  const few = columns.length < 3 || narrow(); // a narrow page has no room for names around a circle
+  const few = columns.length < 3;
   if (state.as === "bars" || few) drawBars(chosen, columns);
   else drawRadars(chosen, columns);
   const all = study.columns[state.by].length;
@@ -267,9 +274,7 @@ function drawCompare() {
       (columns.length < all
         ? ` The first ${columns.length} of ${all} in the order of the heat map are drawn.`
         : "") +
-      (few && state.as !== "bars"
-        ? ` A radar takes ${narrow() ? "a wider page" : "three or more"}.`
-        : "") +
+      (few && state.as !== "bars" ? " A radar takes three or more." : "") +
       (pairs.some((pair) => hasInterval(pair.old.lost))
         ? " Lines are 95 % intervals over items."
         : ""),
