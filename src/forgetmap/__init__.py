@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from forgetmap.lineage.result import Lineage
     from forgetmap.map.result import Cell, ForgettingMap
     from forgetmap.map.task_maps import TaskMap
+    from forgetmap.mitigate.forecast.build import check_forecast, forecast
     from forgetmap.mitigate.merge.merging import merge
     from forgetmap.pairing.two_logs import Pairs, pair
     from forgetmap.readers.framework import ReadOptions
@@ -46,12 +47,14 @@ __all__ = [
     "TaskMap",
     "WithheldError",
     "__version__",
+    "check_forecast",
     "check_gate",
     "compare",
     "content_hash",
     "demo",
     "drift",
     "evaluate",
+    "forecast",
     "gate",
     "lineage",
     "merge",
@@ -71,6 +74,7 @@ __getattr__ = load_on_use(
         "lineage.result": ["Lineage"],
         "map.result": ["Cell", "ForgettingMap"],
         "map.task_maps": ["TaskMap"],
+        "mitigate.forecast.build": ["check_forecast", "forecast"],
         "mitigate.merge.merging": ["merge"],
         "pairing.two_logs": ["Pairs", "pair"],
         "readers.framework": ["ReadOptions"],

@@ -19,6 +19,7 @@ from forgetmap.cli.doctor import doctor
 from forgetmap.cli.drift import drift
 from forgetmap.cli.evaluate import evaluate
 from forgetmap.cli.fetch_model import fetch_model
+from forgetmap.cli.forecast import forecast
 from forgetmap.cli.gate import gate
 from forgetmap.cli.help import HELP, Verb
 from forgetmap.cli.lineage import lineage
@@ -73,7 +74,7 @@ _add(
 _add("Decide", gate=gate, baseline=baseline)
 _add("Behaviour", score=score, drift=drift, capabilities=capabilities)
 _add("Repair", advise=advise, merge=merge, replay=replay)
-_add("Plan", plan=plan, theory=theory)
+_add("Plan", forecast=forecast, plan=plan, theory=theory)
 _add("Ask models", check=check, watch=watch, eval=evaluate, fetch_model=fetch_model)
 _add("Help", doctor=doctor)
 
