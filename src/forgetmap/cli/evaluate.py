@@ -181,10 +181,7 @@ def evaluate(
             )
         if own_form and chat is not None:
             raise InputError("--own-form decides for each model; leave --chat and --no-chat out")
-        if (risks is None) != (budget is None):
-            raise InputError("--risks FILE and --budget N go together")
-        if risks and (not model or limit or tasks):
-            raise InputError("--risks: give one MODEL, without --limit and --tasks")
+        _check_risks(risks, budget, bool(model) and not (limit or tasks))
         form = None if own_form else bool(chat)
         asking = Asking(shots, form, system, letters, max_tokens, temperature, repeats, seed)
         sides = 2 if before else 1
@@ -209,8 +206,9 @@ def evaluate(
         if study:
             _missing(study, suite, options, spread, quiet)
         elif model:
-            asked = _by_risk(suite, risks, budget, out, seed) if risks and budget else suite
-            _one(model, asked, out, options, spread, json, quiet)
+            _one(
+                model, _by_risk(suite, risks, budget, out, seed), out, options, spread, json, quiet
+            )
         else:
             models = str(before), str(after)
             _two(*models, suite, out, options, spread, new or [], run_code, json, quiet)
@@ -231,8 +229,21 @@ Spread = Callable[[str, "Running"], Any]
 """What puts the jobs of a model to it, by the model's name and how it is run."""
 
 
-def _by_risk(suite: Sequence[str], risks: Path, budget: int, out: Path, seed: int) -> Suite:
+def _check_risks(risks: Path | None, budget: int | None, whole: bool) -> None:
+    from forgetmap.base.errors import InputError
+
+    if (risks is None) != (budget is None):
+        raise InputError("--risks FILE and --budget N go together")
+    if risks and not whole:
+        raise InputError("--risks: give one MODEL, without --limit and --tasks")
+
+
+def _by_risk(
+    suite: Sequence[str], risks: Path | None, budget: int | None, out: Path, seed: int
+) -> Sequence[str] | Suite:
     """The items that say most about forgetting; their chances are kept beside the answers."""
+    if risks is None or budget is None:
+        return suite
     from forgetmap.evaluate.run import load_suite
     from forgetmap.mitigate.forecast.sampling import choose, chosen_suite, write_chosen
 

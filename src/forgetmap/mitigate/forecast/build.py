@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import replacing
 from forgetmap.base.model import Frozen, sealed
-from forgetmap.base.parquet import damage_told, parquet_schema
+from forgetmap.base.parquet import damage_told
 from forgetmap.base.sealed import EMPTY, SEAL, check_sealed, seal
 from forgetmap.base.values import fitting
 from forgetmap.base.version import __version__
@@ -374,7 +374,8 @@ def read_risks(path: str | Path) -> Risks:
     if not path.is_file():
         raise InputError(f"{path}: no such file; make it with forgetmap forecast LOG --out {path}")
     check_sealed(path)
-    raw = (parquet_schema(path).metadata or {}).get(META)
+    with damage_told(path):
+        raw = (pq.read_metadata(path).metadata or {}).get(META)
     if raw is None:
         raise InputError(f"{path}: is not a file of risks; forgetmap forecast --out writes one")
     told = json.loads(raw)

@@ -31,7 +31,7 @@ PLAIN = (
 PAST = ("share lost before", "chance after", "share lost in its task")
 """What earlier trainings of the same model add."""
 _PENALTY = 1.0
-_SAMPLE = 800
+_SAMPLE = 300
 """Items of a training that the curves are fitted to: the trainings matter, not more items."""
 _BINS = 10
 
@@ -202,7 +202,7 @@ def _rows(number: int, training: Training, model: Items, plain: Floats, past: Pa
 
 
 def _curves(rows: Sequence[_Rows], past: bool) -> Curves:
-    features = np.concatenate([row.past if past else row.plain for row in rows])  # type: ignore[misc]
+    features = np.concatenate([row.past if past else row.plain for row in rows])
     chance, loss = (np.concatenate([row[at] for row in rows]) for at in (2, 3))
     knew, flipped = (np.concatenate([row[at] for row in rows]) for at in (4, 5))
     share = np.divide(loss, chance, out=np.zeros_like(loss), where=chance > 0)

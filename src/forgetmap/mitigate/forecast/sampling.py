@@ -81,7 +81,7 @@ def draw(chances: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
     """
     left = chances.copy()
     open_one = -1
-    for place in np.flatnonzero((left > 0) & (left < 1)):
+    for place in np.flatnonzero((left > 0) & (left < 1)).tolist():
         if open_one < 0:
             open_one = place
             continue

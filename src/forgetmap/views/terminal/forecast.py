@@ -44,9 +44,9 @@ def _forecast(told: Forecast, out: Console) -> None:
     say(out, f"learned from {clean(told.source)}: {told.trainings} trainings, {_of_model(told)}")
     rows = [
         (name, f"{part.items:,}", interval(part.expected, " %"), f"{part.flips:,.0f}")
-        for name, part in _by(told.categories)
+        for name, part in sorted(told.categories.items(), key=lambda pair: -pair[1].expected.value)
     ]
-    _print(out, ("category", "items", "expected loss", "turn wrong"), rows)
+    print_table(out, ("category", "items", "expected loss", "turn wrong"), rows)
     say(out, "The intervals are over trainings like those of the history, 95 %.", "dim")
     _quality(told.quality, out)
     for why, count in told.left_out.items():
@@ -58,10 +58,6 @@ def _of_model(told: Forecast) -> str:
     if told.same_model:
         return f"{told.same_model} of them of this very model"
     return "none of them of this very model"
-
-
-def _by(categories: dict[str, object]) -> list[tuple[str, object]]:
-    return sorted(categories.items(), key=lambda pair: -pair[1].expected.value)  # type: ignore[attr-defined]
 
 
 def _quality(measured: Sequence[Quality], out: Console) -> None:
@@ -77,7 +73,7 @@ def _quality(measured: Sequence[Quality], out: Console) -> None:
         for each in measured
     ]
     names = ("how good it was where it", "trainings", "AUC, known", "AUC, all")
-    _print(out, (*names, "calibration", "in riskiest quarter"), rows)
+    print_table(out, (*names, "calibration", "in riskiest quarter"), rows)
 
 
 def _check(told: Check, out: Console) -> None:
@@ -98,7 +94,7 @@ def _check(told: Check, out: Console) -> None:
         )
         for name, part in told.categories.items()
     ]
-    _print(out, ("category", "items", "expected", "happened", ""), rows)
+    print_table(out, ("category", "items", "expected", "happened", ""), rows)
     ranks = [("known items", told.auc_known), ("all items", told.auc_all)]
     listed = ", ".join(f"{name} {found:.2f}" for name, found in ranks if found is not None)
     say(out, f"AUC: {listed or 'not known, nothing was lost'}")
@@ -130,13 +126,14 @@ def _weighed(told: WeighedMap, out: Console) -> None:
         )
         for name, part in told.categories.items()
     ]
-    _print(out, ("category", "items", "asked", "lost", "gained"), rows)
+    print_table(out, ("category", "items", "asked", "lost", "gained"), rows)
     say(out, "Each item counts by the inverse of its chance of being drawn.", "dim")
     if told.unanswered:
         say(out, f"note: {told.unanswered:,} chosen items are missing in a log; taken as unchanged")
 
 
-def _print(out: Console, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(out: Console, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table whose first column is text that others wrote."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for number, name in enumerate(names):
         table.add_column(name, justify="right" if number else "left")
