@@ -8,7 +8,7 @@ models write themselves: the mean log-ratio of a model's own samples is its KL t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,7 +100,7 @@ class _Scored(NamedTuple):
 def diverge(
     before: str | Model,
     after: str | Model,
-    texts: dict[str, Sequence[Text]],
+    texts: Mapping[str, Sequence[Text]],
     *,
     samples: int = 0,
     running: Running | None = None,
@@ -184,7 +184,7 @@ def _score(models: Sequence[Model], text: Text, full: bool) -> _Scored | None:
         seen = [float(side.gather(1, tokens[:, None]).double().sum()) for side in (p, q)]
         forward = float((p.exp() * (p - q)).double().sum())
         reverse = float((q.exp() * (q - p)).double().sum())
-        return _Scored(len(tokens), *seen, max(forward, 0.0), max(reverse, 0.0))
+        return _Scored(len(tokens), seen[0], seen[1], max(forward, 0.0), max(reverse, 0.0))
     replies = [_ask(model, request) for model in models]
     if any(reply.status != "ok" for reply in replies):
         return None

@@ -73,6 +73,15 @@ def inclusion_chances(size: Floats, budget: int) -> Floats:
             return chances
 
 
+def sizes(risk: Floats, chance: Floats) -> Floats:
+    """How much an item should be looked at: the root of its expected squared loss.
+
+    That makes totals sharpest if the forecast is right.
+    """
+    size: Floats = np.sqrt(risk * chance)
+    return np.maximum(size, _FLOOR * size.mean()) if size.any() else np.ones(len(size))
+
+
 def draw(chances: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Draw a fixed number of items, each with exactly its chance.
 
@@ -105,20 +114,14 @@ def draw(chances: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
 
 
 def choose(risks: str | Path, budget: int, seed: int = 0) -> Chosen:
-    """Choose the items that say most about forgetting.
-
-    The chance of an item grows with the root of its risk times its chance of being right: that
-    makes totals sharpest if the forecast is right.
-    """
+    """Choose the items that say most about forgetting, by a forecast that was written."""
     table = read_risks(risks).table.sort_by([("category", "ascending"), ("risk", "descending")])
     if not budget >= 2:
         raise InputError(f"--budget {budget}: must be at least 2")
     if budget > len(table):
         raise InputError(f"--budget {budget}: the forecast has {len(table):,} items; ask them all")
     risk, chance = (table[name].to_numpy() for name in ("risk", "chance"))
-    size = np.sqrt(risk * chance)
-    size = np.maximum(size, _FLOOR * size.mean()) if size.any() else np.ones(len(size))
-    chances = inclusion_chances(size, budget)
+    chances = inclusion_chances(sizes(risk, chance), budget)
     return Chosen(
         np.array(table["task"].to_pylist(), dtype=object),
         table["item"].to_numpy(),
