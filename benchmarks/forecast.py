@@ -38,8 +38,8 @@ HEAD = """# Forecasts of trainings that were never seen
 
 `python benchmarks/forecast.py` writes this page from the logs of [the study](../examples/study).
 
-| never saw | past of the items | trainings | AUC, known items | AUC, all items | calibration error | in the riskiest quarter | categories within interval | totals within interval | width of a category's interval |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| never saw | past of the items | trainings | AUC, known items | AUC, all items | calibration error, known items | calibration error, all items | in the riskiest quarter | categories within interval | totals within interval | width of a category's interval |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """  # noqa: E501
 
 
@@ -69,7 +69,7 @@ def main() -> None:
 def measure(history: History, never_saw: str, past: bool) -> tuple[str, str] | None:
     """A row of the table, and the calibration curve behind it."""
     category = TaskMap.load(TASKS).category
-    every = 3 if never_saw == "training" else 1  # each is a fit of its own
+    every = 4 if never_saw == "training" else 1  # each is a fit of its own
     told = list(forecast_unseen(history, never_saw, category, with_past=past, every=every))
     if not told:
         return None
@@ -83,7 +83,7 @@ def measure(history: History, never_saw: str, past: bool) -> tuple[str, str] | N
     if never_saw == "training":  # seeds of one recipe make its intervals too good to be told
         cells += ["", "", ""]
     else:
-        held = coverage(history, never_saw, category, with_past=past)
+        held = coverage(told, never_saw, category, with_past=past)
         cells += [f"{100 * held.categories:.1f} % of {held.cases}", f"{100 * held.total:.1f} %"]
         cells += [f"{100 * held.category_width:.1f} points"]
     return "| " + " | ".join(cells) + " |", curve(found)
@@ -94,7 +94,7 @@ def curve(found: Quality) -> str:
     told = ", ".join(f"{100 * b.forecast:.1f} → {100 * b.happened:.1f}" for b in found.curve)
     with_past = "with" if found.history else "without"
     return (
-        f"- never saw {WORDS[found.never_saw]}, {with_past} the past: tenths of the items by "
+        f"- never saw {WORDS[found.never_saw]}, {with_past} the past: tenths of the known items by "
         f"forecast, % expected → % lost: {told}"
     )
 

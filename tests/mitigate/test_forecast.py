@@ -143,12 +143,13 @@ def test_history_helps_and_forecasts_are_calibrated(history: History) -> None:
     told = {past: list(forecast_unseen(history, "regime", str, with_past=past)) for past in (1, 0)}
     with_past, without = (quality(told[past], "regime", bool(past)) for past in (1, 0))
     assert with_past.auc_known > 0.8 > without.auc_known
-    assert with_past.calibration_error < 0.05
+    assert with_past.calibration_error < 0.08
+    assert with_past.calibration_error_all < with_past.calibration_error
     assert with_past.auc_all >= with_past.auc_known
 
 
 def test_intervals_hold_totals_of_trainings_that_were_not_seen(history: History) -> None:
-    found = coverage(history, "regime", str)
+    found = coverage(list(forecast_unseen(history, "regime", str)), "regime", str)
     assert found.cases == 16 * 3
     assert found.categories > 0.9
 

@@ -408,6 +408,7 @@ class Check(Frozen):
     auc_known: float | None
     auc_all: float | None
     calibration_error: float
+    """Among items that were known."""
     curve: list[Bin]
     riskiest_quarter: float
     """Share of what was lost that lay in the quarter of the items with the highest risk."""
@@ -441,7 +442,8 @@ def check_forecast(risks: str | Path, before: Log, after: Log) -> Check:
     flipped = knew & ~knows
     risk, flip = (np.array(table[name])[mine] for name in ("risk", "flip"))
     names = np.array(table["category"], dtype=object)[mine]
-    bins = calibration(flip, flipped.astype(float))
+    inside = knew if knew.any() else np.ones(len(knew), bool)
+    bins = calibration(flip[inside], flipped[inside].astype(float))
     outcomes_by = {}
     for name, place in by_category(names):
         part = told.forecast.categories[name] if name else told.forecast.total

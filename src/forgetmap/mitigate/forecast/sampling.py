@@ -85,32 +85,20 @@ def sizes(risk: Floats, chance: Floats) -> Floats:
 def draw(chances: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Draw a fixed number of items, each with exactly its chance.
 
-    Two items at a time share their chances, until one of them is in or out (the pivotal method of
-    Deville and Tille, 1998). Neighbours in the list seldom come together.
+    The items stand in a random order, each as long as its chance, and every whole number from a
+    random start falls on one of them (Goodman and Kish, 1950).
+
+    Example:
+        >>> draw(np.array([1.0, 0.5, 0.5]), np.random.default_rng(0)).sum()
+        np.int64(2)
     """
-    left = chances.copy()
-    open_one = -1
-    for place in np.flatnonzero((left > 0) & (left < 1)).tolist():
-        if open_one < 0:
-            open_one = place
-            continue
-        one, other = left[open_one], left[place]
-        both = one + other
-        if both < 1:
-            wins = rng.random() < one / both
-            left[open_one], left[place] = (both, 0.0) if wins else (0.0, both)
-        else:
-            wins = rng.random() < (1 - other) / (2 - both) if both < 2 else True
-            left[open_one], left[place] = (1.0, both - 1) if wins else (both - 1, 1.0)
-        for at in (open_one, place):
-            if 1e-9 < left[at] < 1 - 1e-9:
-                open_one = at
-                break
-        else:
-            open_one = -1
-    if open_one >= 0:  # chances that do not add up to a whole number leave one to chance
-        left[open_one] = float(rng.random() < left[open_one])
-    return left > 0.5
+    order = rng.permutation(len(chances))
+    ends = np.cumsum(chances[order])
+    ends *= round(ends[-1]) / ends[-1]  # a sum of many chances is whole but for its last digits
+    drawn = np.zeros(len(chances), bool)
+    marks = np.ceil(np.concatenate([[0.0], ends]) - rng.random())
+    drawn[order] = np.diff(marks) > 0
+    return drawn
 
 
 def choose(risks: str | Path, budget: int, seed: int = 0) -> Chosen:

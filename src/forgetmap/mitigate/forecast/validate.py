@@ -65,8 +65,11 @@ class Quality(Frozen):
     auc_all: float
     """Among all items; those that were never known make it easy."""
     calibration_error: float
+    """Mean distance between the chance told and the share lost, among items that were known."""
+    calibration_error_all: float
+    """Among all items; those that were never known make it easy, as they cannot be lost."""
     curve: list[Bin]
-    """Chance to turn wrong and share that did."""
+    """Of known items: chance to turn wrong and share that did."""
     riskiest_quarter: float
     """Share of all that was lost which lay in the quarter of the items with the highest risk."""
 
@@ -115,10 +118,10 @@ def quality(told: Sequence[Told], never_saw: str, history: bool) -> Quality:
         every += [found for found in [auc(flip, flipped)] if found is not None]
         quarter = np.argsort(-each.forecast.loss, kind="stable")[: len(flip) // 4]
         held.append(float(each.training.loss[quarter].sum() / max(each.training.loss.sum(), 1e-9)))
-    bins = calibration(
-        np.concatenate([each.forecast.flip for each in told]),
-        np.concatenate([each.training.flipped for each in told]).astype(float),
-    )
+    flips = np.concatenate([each.forecast.flip for each in told])
+    happened = np.concatenate([each.training.flipped for each in told]).astype(float)
+    inside = np.concatenate([each.knew for each in told])
+    bins = calibration(flips[inside], happened[inside])
     return Quality(
         never_saw=never_saw,
         history=history,
@@ -126,6 +129,7 @@ def quality(told: Sequence[Told], never_saw: str, history: bool) -> Quality:
         auc_known=float(np.mean(known)),
         auc_all=float(np.mean(every)),
         calibration_error=calibration_error(bins),
+        calibration_error_all=calibration_error(calibration(flips, happened)),
         curve=bins,
         riskiest_quarter=float(np.mean(held)),
     )
@@ -154,16 +158,15 @@ class Coverage(NamedTuple):
 
 
 def coverage(
-    history: History, never_saw: str, category: Callable[[str], str], *, with_past: bool = True
+    told: Sequence[Told], never_saw: str, category: Callable[[str], str], *, with_past: bool = True
 ) -> Coverage:
-    """How often intervals hold what then happened.
+    """How often intervals hold what then happened to trainings that were forecast unseen.
 
     The spread behind an interval comes from the trainings that were not left out alone, each of
     them forecast without its own regime.
     """
     spreads: dict[tuple[str, ...], tuple[Spread, Spread]] = {}
     parts, totals = list[tuple[bool, float]](), list[tuple[bool, float]]()
-    told = list(forecast_unseen(history, never_saw, category, with_past=with_past))
     for each in told:
         names = tuple(one.name for one in each.seen.trainings)
         if names not in spreads:

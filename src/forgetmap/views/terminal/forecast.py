@@ -98,7 +98,7 @@ def _check(told: Check, out: Console) -> None:
     ranks = [("known items", told.auc_known), ("all items", told.auc_all)]
     listed = ", ".join(f"{name} {found:.2f}" for name, found in ranks if found is not None)
     say(out, f"AUC: {listed or 'not known, nothing was lost'}")
-    say(out, f"calibration error: {100 * told.calibration_error:.1f} points")
+    say(out, f"calibration error, known items: {100 * told.calibration_error:.1f} points")
     say(out, f"the riskiest quarter held {percent(told.riskiest_quarter)} of what was lost")
     if told.not_asked:
         say(out, f"note: {told.not_asked:,} items of the forecast are not in the log after")
