@@ -38,8 +38,8 @@ HEAD = """# Forecasts of trainings that were never seen
 
 `python benchmarks/forecast.py` writes this page from the logs of [the study](../examples/study).
 
-| never saw | past of the items | trainings | AUC, known items | AUC, all items | calibration error, known items | calibration error, all items | in the riskiest quarter | categories within interval | totals within interval | width of a category's interval |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| never saw | past of the items | trainings | AUC, known items | AUC, all items | calibration error, known items | in the riskiest quarter | categories within interval | totals within interval | width of a category's interval |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """  # noqa: E501
 
 
