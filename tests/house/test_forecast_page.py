@@ -9,7 +9,9 @@ from places import ROOT
 
 PAGE = ROOT / "docs" / "explanation" / "forecast.md"
 MEASURED = [ROOT / "benchmarks" / f"{name}.md" for name in ("forecast", "chosen_items", "recover")]
-FIGURE = re.compile(r"0\.\d{3}")
+FIGURE = re.compile(r"\d+\.\d+")
+AIMS = {"0.85", "0.75", "1.5"}
+"""What we set ourselves, which is not measured."""
 
 
 def rows(text: str) -> list[str]:
@@ -27,7 +29,7 @@ def test_figures_in_the_words_are_in_the_tables() -> None:
     text = PAGE.read_text(encoding="utf-8")
     words = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
     cells = "\n".join(rows(text))
-    for figure in FIGURE.findall(words):
+    for figure in set(FIGURE.findall(words)) - AIMS:
         assert figure in cells
 
 

@@ -340,7 +340,7 @@ def _difference(one: Estimate, other: Estimate) -> Estimate:
 
     Example:
         >>> _difference(share(56, 70), share(48, 80))
-        Estimate(value=0.2, low=0.0546..., high=0.3358...)
+        Estimate(value=0.2, low=0.0536..., high=0.3357...)
     """
     value = one.value - other.value
     down = np.hypot(one.value - one.low, other.high - other.value)
