@@ -84,6 +84,13 @@ def evaluate(
         allow_failed: Share of the requests that may fail, one at least unless it is 0. They are
             recorded without a score, and the same call again asks them again.
         work: What puts jobs to the model; by default this process.
+
+    Example:
+        >>> before = evaluate("models/before", "atlas", "runs/before", limit=2)
+        >>> after = evaluate("models/after", "atlas", "runs/after", limit=2)
+        >>> from forgetmap import compare
+        >>> compare("runs/before", "runs/after").coverage.matched
+        82
     """
     asking, out = asking or Asking(), Path(out)
     if limit is not None and limit < 1:

@@ -48,7 +48,15 @@ _SIDES = ("before", "after")
 
 @dataclass(frozen=True)
 class Pairs:
-    """Two logs, paired: outcome patterns, and what could not be paired."""
+    """Two logs, paired: outcome patterns, and what could not be paired.
+
+    Example:
+        >>> import forgetmap
+        >>> from forgetmap.map.example import example_logs
+        >>> pairs = forgetmap.pair(*map(forgetmap.read, example_logs()))
+        >>> pairs.coverage.matched, pairs.metrics["airports"]
+        (4070, 'acc')
+    """
 
     patterns: Patterns
     metrics: dict[str, str] = field(default_factory=dict)
