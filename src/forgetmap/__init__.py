@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from forgetmap.api import compare, demo, drift, gate, lineage, study
     from forgetmap.base.errors import InputError, WithheldError
     from forgetmap.capabilities.drift_result import Drift
+    from forgetmap.evaluate.divergence import diverge
     from forgetmap.evaluate.run import evaluate
     from forgetmap.gate.judgement import check_gate
     from forgetmap.lineage.result import Lineage
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from forgetmap.map.task_maps import TaskMap
     from forgetmap.mitigate.forecast.build import check_forecast, forecast
     from forgetmap.mitigate.merge.merging import merge
+    from forgetmap.mitigate.recover import recover
     from forgetmap.pairing.two_logs import Pairs, pair
     from forgetmap.readers.framework import ReadOptions
     from forgetmap.readers.registry import read
@@ -52,6 +54,7 @@ __all__ = [
     "compare",
     "content_hash",
     "demo",
+    "diverge",
     "drift",
     "evaluate",
     "forecast",
@@ -60,6 +63,7 @@ __all__ = [
     "merge",
     "pair",
     "read",
+    "recover",
     "study",
 ]
 
@@ -69,6 +73,7 @@ __getattr__ = load_on_use(
         "api": ["compare", "demo", "drift", "gate", "lineage", "study"],
         "base.errors": ["InputError", "WithheldError"],
         "capabilities.drift_result": ["Drift"],
+        "evaluate.divergence": ["diverge"],
         "evaluate.run": ["evaluate"],
         "gate.judgement": ["check_gate"],
         "lineage.result": ["Lineage"],
@@ -76,6 +81,7 @@ __getattr__ = load_on_use(
         "map.task_maps": ["TaskMap"],
         "mitigate.forecast.build": ["check_forecast", "forecast"],
         "mitigate.merge.merging": ["merge"],
+        "mitigate.recover": ["recover"],
         "pairing.two_logs": ["Pairs", "pair"],
         "readers.framework": ["ReadOptions"],
         "readers.registry": ["read"],
