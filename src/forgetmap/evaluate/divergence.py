@@ -116,6 +116,12 @@ def diverge(
         texts: By name: texts to score, such as old and new data.
         samples: How many texts each model writes itself, to the prompts of the texts.
         logprobs: Write a row for each sample to this JSONL file, for `forgetmap theory estimate`.
+
+    Example:
+        >>> diverge("runs/base", "runs/tuned", {})
+        Traceback (most recent call last):
+        ...
+        forgetmap.base.errors.InputError: no text to compare the models on; name some with ...
     """
     if not any(texts.values()):
         raise InputError("no text to compare the models on; name some with --text FILE")

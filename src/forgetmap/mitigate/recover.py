@@ -114,6 +114,15 @@ def recover(
         suite: The questions of the map.
         out: Where the logs go; a stopped run goes on there.
         most: Lost items that are asked again at most, and as many that were never known.
+
+    Example:
+        >>> import tempfile
+        >>> from forgetmap.map import compare_logs, example_logs, save_comparison
+        >>> before, after = example_logs()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save_comparison(compare_logs(before, after, causes=True), folder)
+        ...     recover(folder, roads={"the old model": before}).total["any road"].back.value
+        1.0
     """
     comparison = open_saved(Path(saved))
     asked = _asked(comparison, most, np.random.default_rng(seed))

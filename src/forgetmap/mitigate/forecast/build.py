@@ -142,6 +142,12 @@ def forecast(
         task_map: Categories of the tasks; by default the one that the study names.
         new: Tasks that the training is meant to teach; they are left out.
         out: Write a row for each item to this Parquet file.
+
+    Example:
+        >>> from forgetmap.map import example_logs
+        >>> told = forecast(example_logs()[0], new=["airports"])
+        >>> told.total.expected.low < told.total.expected.value < told.total.expected.high
+        True
     """
     study = Study.load(history) if isinstance(history, str | Path) else history
     if isinstance(study, Study) and task_map is None:
@@ -421,7 +427,14 @@ class Check(Frozen):
 
 
 def check_forecast(risks: str | Path, before: Log, after: Log) -> Check:
-    """Compare a forecast with what then happened, item by item and by category."""
+    """Compare a forecast with what then happened, item by item and by category.
+
+    Example:
+        >>> check_forecast("nowhere.parquet", "before", "after")
+        Traceback (most recent call last):
+        ...
+        forgetmap.base.errors.InputError: nowhere.parquet: no such file; make it with ...
+    """
     told = read_risks(risks)
     sides = read_all([before, after], ReadOptions())
     outcomes = pair(*sides).outcomes()
