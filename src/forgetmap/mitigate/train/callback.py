@@ -16,6 +16,7 @@ from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
 from forgetmap.evaluate.run import Questions, evaluate, load_suite, only_tasks
+from forgetmap.gate.policy import Policy
 from forgetmap.mitigate.train.probes import Probe, RunFolder, as_policy, examine
 from forgetmap.samples.table import Samples
 
@@ -26,7 +27,6 @@ except ImportError:  # said when it is used, so that this module can be looked a
 
 if TYPE_CHECKING:
     from forgetmap.evaluate.local import Made
-    from forgetmap.gate.policy import Policy
 
 WhenExceeded = Literal["report", "stop", "roll_back", "lower_rate"]
 BASE = "base"
@@ -51,6 +51,9 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         every: Steps between probes; the last step is always probed.
         tasks: Only tasks of these names; `*` and `?` stand for any characters.
         limit: Only the first so many questions of each task.
+        risks: A forecast (`forgetmap forecast --out`); only `items` of the suite are then asked,
+            drawn by risk, and what is logged as lost and gained stands for all of them.
+        items: How many to draw by risk.
         new_tasks: Of these, the tasks that are to be learned; they do not count as lost or gained,
             their accuracy is logged as `new_accuracy`.
         before: What is compared with: by default the model as training begins; `base`, the same
@@ -77,6 +80,8 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         every: int = 100,
         tasks: Sequence[str] = (),
         limit: int | None = None,
+        risks: str | Path | None = None,
+        items: int = 500,
         new_tasks: Sequence[str] = (),
         asking: Asking | None = None,
         before: str | Path | Samples | None = None,
@@ -100,6 +105,14 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         self._budget = as_policy(budget)
         self._when_exceeded, self._rate_factor = when_exceeded, rate_factor
         self._suite, self._tasks = load_suite(suite, self._asking.seed).made_once(), tasks
+        self._chosen = None
+        if risks is not None:
+            from forgetmap.mitigate.forecast.sampling import choose, chosen_suite
+
+            if limit or tasks or new_tasks or isinstance(budget, str | Path | Policy):
+                raise InputError("risks=: leave out limit, tasks and new_tasks; budget is a share")
+            self._chosen = choose(risks, items, self._asking.seed)
+            self._suite = chosen_suite(self._suite, self._chosen).made_once()
         self._new_tasks = _learned(only_tasks(self._suite, tasks, "tasks"), new_tasks)
         self._run = RunFolder(out)
         self._made: Made = {}
@@ -225,6 +238,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
             task_map=self._run.step(step) / TASKS,
             new_tasks=self._new_tasks,
             budget=self._budget,
+            chosen=self._chosen,
         )
 
     def _keep(self) -> None:
