@@ -22,6 +22,7 @@ from forgetmap.cli.fetch_model import fetch_model
 from forgetmap.cli.gate import gate
 from forgetmap.cli.help import HELP, Verb
 from forgetmap.cli.lineage import lineage
+from forgetmap.cli.mcp import mcp
 from forgetmap.cli.merge import merge
 from forgetmap.cli.plan import plan
 from forgetmap.cli.replay import replay
@@ -68,7 +69,7 @@ def _add(panel: str, **commands: Callable[..., None] | typer.Typer) -> None:
 _add(
     "Compare",
     demo=demo, compare=compare, show=show, convert=convert, lineage=lineage, study=study,
-    serve=serve,
+    serve=serve, mcp=mcp,
 )  # fmt: skip
 _add("Decide", gate=gate, baseline=baseline)
 _add("Behaviour", score=score, drift=drift, capabilities=capabilities)
