@@ -31,6 +31,7 @@ from forgetmap.cli.serve import serve
 from forgetmap.cli.show import show
 from forgetmap.cli.study import study
 from forgetmap.cli.theory import app as theory
+from forgetmap.cli.train import train
 from forgetmap.cli.watch import watch
 
 app = typer.Typer(
@@ -73,7 +74,7 @@ _add(
 )  # fmt: skip
 _add("Decide", gate=gate, baseline=baseline)
 _add("Behaviour", score=score, drift=drift, capabilities=capabilities)
-_add("Repair", advise=advise, merge=merge, replay=replay)
+_add("Repair", advise=advise, merge=merge, replay=replay, train=train)
 _add("Plan", plan=plan, theory=theory)
 _add("Ask models", check=check, watch=watch, eval=evaluate, fetch_model=fetch_model)
 _add("Help", doctor=doctor)
