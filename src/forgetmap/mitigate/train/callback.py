@@ -174,7 +174,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         """
         found, trouble = False, None
         with gathered(self._trainer, self._run.path) as self._saved:
-            if self._trainer.is_world_process_zero():
+            if self._trainer.accelerator.is_main_process:
                 try:
                     found = look()
                 except InputError as error:

@@ -34,7 +34,7 @@ def gathered(trainer: Any, near: Path) -> Iterator[Model | None]:
         return
     accelerator = trainer.accelerator
     weights = accelerator.get_state_dict(trainer.model_wrapped)
-    if not trainer.is_world_process_zero():
+    if not accelerator.is_main_process:
         yield None
         return
     from forgetmap.evaluate.local import LocalModel
@@ -47,7 +47,23 @@ def gathered(trainer: Any, near: Path) -> Iterator[Model | None]:
         processing = trainer.processing_class
         getattr(processing, "tokenizer", processing).save_pretrained(folder)
         base, adapter = _names(network, folder)
-        yield LocalModel(base, adapter, Running(device=str(accelerator.device)))
+        with _loading_whole():
+            yield LocalModel(base, adapter, Running(device=str(accelerator.device)))
+
+
+@contextmanager
+def _loading_whole() -> Iterator[None]:
+    """Let transformers load a model whole, although ZeRO-3 would have it in parts."""
+    from transformers.integrations import deepspeed
+
+    known = deepspeed._hf_deepspeed_config_weak_ref
+    config = known() if known is not None else None
+    deepspeed.unset_hf_deepspeed_config()
+    try:
+        yield
+    finally:
+        if config is not None:
+            deepspeed.set_hf_deepspeed_config(config)
 
 
 def _names(network: Any, folder: str) -> tuple[str, str | None]:
@@ -64,6 +80,6 @@ def tell_all(trainer: Any, found: bool, trouble: str | None) -> tuple[bool, str 
         return found, trouble
     from accelerate.utils import broadcast_object_list
 
-    told = [found, trouble]
+    told: list[Any] = [found, trouble]
     broadcast_object_list(told, from_process=0)
     return told[0], told[1]
