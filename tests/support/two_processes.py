@@ -62,7 +62,7 @@ def gather(base: str, folder: Path, suite: str) -> None:
         model_wrapped=network, processing_class=AutoTokenizer.from_pretrained(base),
     )  # fmt: skip
     own = sum(weight.to_local().numel() for weight in network.parameters())
-    with gathered(trainer, folder) as model:
+    with gathered(trainer, folder, chat=False) as model:
         if model is not None:
             evaluate(model, suite, folder / "gathered")
     torch.distributed.barrier()

@@ -186,7 +186,8 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         What it cannot do is an error in all of them: the others must not wait for ever.
         """
         found, trouble = False, None
-        with gathered(self._trainer, self._run.path) as self._saved:
+        chat = self._asking.chat
+        with gathered(self._trainer, self._run.path, chat=chat) as self._saved:
             if self._trainer.accelerator.is_main_process:
                 try:
                     found = look()

@@ -23,7 +23,7 @@ def is_sharded(trainer: Any) -> bool:
 
 
 @contextmanager
-def gathered(trainer: Any, near: Path) -> Iterator[Model | None]:
+def gathered(trainer: Any, near: Path, *, chat: bool | None) -> Iterator[Model | None]:
     """The model of a sharded run, written down as a checkpoint would be; removed afterwards.
 
     Every process has to come here. None where the weights are whole, and in all processes but the
@@ -48,7 +48,7 @@ def gathered(trainer: Any, near: Path) -> Iterator[Model | None]:
         getattr(processing, "tokenizer", processing).save_pretrained(folder)
         base, adapter = _names(network, folder)
         with _loading_whole():
-            yield LocalModel(base, adapter, Running(device=str(accelerator.device)))
+            yield LocalModel(base, adapter, Running(device=str(accelerator.device)), chat=chat)
 
 
 @contextmanager
