@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from forgetmap.base.errors import InputError
 from forgetmap.cli.app import app
+from forgetmap.theory.budget import sft_fit, sft_forecast
 from forgetmap.theory.forward import forward_flow
 from forgetmap.theory.modes import Modes, first_to_go, mode_flow, mode_grad
 from forgetmap.theory.reverse import reverse_flow
@@ -103,6 +104,19 @@ def test_bad_input_is_one_line(call, fault: str) -> None:
         call()
 
 
+@pytest.mark.parametrize("replay", [0.0, 0.15])
+def test_a_fit_finds_the_clock_and_shows_where_it_is_wrong(replay: float) -> None:
+    steps = np.array([0.0, 20.0, 60.0, 150.0])
+    exact = sft_forecast(0.6, 0.05, steps, replay)
+    fit = sft_fit(steps, exact, replay)
+    assert fit.rate == pytest.approx(0.05)
+    assert fit.masses == pytest.approx(exact)
+    assert fit.last_unseen == pytest.approx(exact[-1])
+    bent = exact.copy()
+    bent[-1] += 0.05
+    assert abs(sft_fit(steps, bent, replay).last_unseen - bent[-1]) == pytest.approx(0.05)
+
+
 # --- the calculators ------------------------------------------------------------------------------
 
 
@@ -111,6 +125,8 @@ def test_bad_input_is_one_line(call, fault: str) -> None:
     [
         ("modes sft --old 0:1:0.4 --old 4:1:0.4 --new 6:1", "old 1 goes first"),
         ("modes sft --old 0:1:0.4 --new 6:1 --replay 0.9", "none of the old modes"),
+        ("forecast --at 0:0.5 --at 100:0.3 --at 200:0.2", "would have been forecast at"),
+        ("forecast --at 0:0.5 --at 100:0.3 --at 200:0.2 --replay 0.1 --below 0.15", "misfit"),
         ("drift --start 0.8 --target 0.5 --delta 4", "at most 0.0628 standard deviations"),
         ("geometry --target 0.2 --delta 3", "10.5 times as fast"),
         ("sdft --start 0.2 --teacher 0.6 --target 0.4", "ends at the anchor's 40.0 %"),
@@ -133,6 +149,11 @@ def test_calculators_answer(words: str, said: str) -> None:
         ("modes sft --old 0:1:0.7 --old 1:1:0.5 --new 6:1", "add up to 1.2"),
         ("modes ppo --old 0:1:0.7 --new 6:1", "is unknown"),
         ("oapl --gap 1 --rounds 0", "rounds"),
+        ("forecast --at 0:0.5", "two checkpoints at least"),
+        ("forecast --at 0:0.5 --at 10:0.6", "must have moved"),
+        ("forecast --at 9:0.5 --at 1:0.4", "in the order of training"),
+        ("forecast --first 0.5", "give --first, --second and --steps"),
+        ("forecast --at 0:0.5 --first 0.5", "leave --first"),
         ("drift --budget 0", "budget"),
     ],
 )

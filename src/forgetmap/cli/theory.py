@@ -91,17 +91,29 @@ def mix(
 
 @app.command()
 def forecast(
-    first: Annotated[float, typer.Option(metavar="SHARE", help="Old mass at a checkpoint.")],
-    second: Annotated[float, typer.Option(metavar="SHARE", help="Old mass at a later one.")],
-    steps: Annotated[float, typer.Option(help="Steps between the two.")],
+    first: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Old mass at a checkpoint.")
+    ] = None,
+    second: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Old mass at a later one.")
+    ] = None,
+    steps: Annotated[float | None, typer.Option(help="Steps between the two.")] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STEP:SHARE",
+            help="Old mass at a step; may be repeated, and shows how well the forecast fits.",
+        ),
+    ] = None,
     below: Annotated[float, typer.Option(metavar="SHARE", help="Old mass to be forecast.")] = 0.01,
     replay: Replay = 0.0,
     json: Json = None,
 ) -> None:
     """Forecast when fine-tuning will lose an old behaviour.
 
-    Computes the steps until the old mass falls below a level, from two measured checkpoints. The
-    two set the speed of the clock, so you need not know the learning rate or the model. Measure
+    Computes the steps until the old mass falls below a level, from two measured checkpoints, or
+    from several with the misfit of each. They set the speed of the clock, so you need not know the
+    learning rate or the model. Measure
     the old mass as the share of responses that show the old behaviour, or with
     `forgetmap theory estimate`.
 
@@ -110,12 +122,24 @@ def forecast(
       forgetmap theory forecast --first 0.4 --second 0.2 --steps 100
 
       forgetmap theory forecast --first 0.4 --second 0.2 --steps 100 --below 0.15 --replay 0.1
+
+      forgetmap theory forecast --at 0:0.5 --at 100:0.3 --at 200:0.2 --below 0.05
     """
     with clear_errors():
+        from forgetmap.base.errors import InputError
         from forgetmap.theory.answers import forecast_answer
+        from forgetmap.theory.calculators import fit_answer
 
         check_outputs([json], [])
-        _tell(forecast_answer(first, second, steps, below, replay), json)
+        two = (first, second, steps)
+        if at and any(part is not None for part in two):
+            raise InputError("--at: leave --first, --second and --steps out")
+        if at:
+            _tell(fit_answer(at, below, replay), json)
+        elif first is None or second is None or steps is None:
+            raise InputError("give --first, --second and --steps, or --at several times")
+        else:
+            _tell(forecast_answer(first, second, steps, below, replay), json)
 
 
 @app.command()

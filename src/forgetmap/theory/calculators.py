@@ -1,4 +1,4 @@
-"""Answers from the further parts of the lab: several modes, drift, geometry, SDFT and OAPL.
+"""Answers from the further parts of the lab: fits, several modes, drift, geometry, SDFT, OAPL.
 
 As in `answers`, each carries its assumption and says when not to trust it.
 """
@@ -13,13 +13,21 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.words import percent
 from forgetmap.theory.answers import Answer
 from forgetmap.theory.arguments import Floats, positive, share, whole
+from forgetmap.theory.budget import sft_fit, sft_steps_until
 from forgetmap.theory.drift import drift_bound, largest_drift, separation_for_drift
 from forgetmap.theory.geometry import condition_number, fisher
 from forgetmap.theory.modes import Modes, Objective, first_to_go, mode_flow
 from forgetmap.theory.oapl import oapl_fixed_point, oapl_gate
 from forgetmap.theory.sdft import sdft_drift, sdft_flow, sdft_limit, sdft_rates
 
-__all__ = ["drift_answer", "geometry_answer", "modes_answer", "oapl_answer", "sdft_answer"]
+__all__ = [
+    "drift_answer",
+    "fit_answer",
+    "geometry_answer",
+    "modes_answer",
+    "oapl_answer",
+    "sdft_answer",
+]
 
 _TOY = (
     "you want a number for a language model: this shows a mechanism; measure with estimate, or "
@@ -79,6 +87,50 @@ def _order(half: Mapping[str, float]) -> str:
     told = "".join(f", of {name} at {later:.1f}" for later, name in rest)
     kept = "".join(f"; {name} keeps more than half" for name in half if not np.isfinite(half[name]))
     return f"{first} goes first: half of it is lost at time {when:.1f}{told}{kept}"
+
+
+def fit_answer(checkpoints: Sequence[str], level: float, replay: float = 0.0) -> Answer:
+    """When fine-tuning will have pushed the old mass to a level, fitted to checkpoints. [D]
+
+    Each checkpoint is written STEP:SHARE. The misfit is shown for every one, and for the last one
+    as if it had not been seen.
+
+    Example:
+        >>> answer = fit_answer(["0:0.5", "100:0.3", "200:0.2"], 0.05)
+        >>> round(answer.values["largest_misfit"], 3)
+        0.001
+    """
+    rows = np.array([_numbers("at", text, "STEP:SHARE") for text in checkpoints])
+    if len(rows) < 2:
+        raise InputError("at: name two checkpoints at least, as STEP:SHARE")
+    when, found = rows[:, 0], rows[:, 1]
+    fit = sft_fit(when, found, replay)
+    until = float(sft_steps_until(fit.masses[-1], fit.rate, level, replay))
+    misfit = found - fit.masses
+    columns = {"step": when, "measured": found, "fitted": fit.masses, "misfit": misfit}
+    told = [f"old mass reaches {percent(level)} about {until:,.0f} steps after the last checkpoint"]
+    if not np.isfinite(until):
+        told = [f"old mass does not reach {percent(level)}: it settles at the replay share"]
+    told.append(f"largest misfit: {percent(float(np.abs(misfit).max()))}")
+    if np.isfinite(fit.last_unseen):
+        told.append(
+            f"from the earlier checkpoints the last one would have been forecast at "
+            f"{percent(fit.last_unseen)}; it was {percent(found[-1])}"
+        )
+    return Answer(
+        {
+            "rate_per_step": fit.rate,
+            "steps_from_last": until,
+            "largest_misfit": float(np.abs(misfit).max()),
+            "last_if_unseen": fit.last_unseen,
+            "checkpoints": _rows(columns),
+        },
+        (*_table(columns), *told),
+        "gradient descent in the logit at a steady learning rate, old and new behaviour far apart "
+        "[D]",
+        "the misfit is larger than the error of your measurements, or goes one way: then the clock "
+        "is wrong (the rate changes, or the behaviours overlap), and so is the forecast",
+    )
 
 
 def drift_answer(start: float, target: float, delta: float, budget: float = 0.1) -> Answer:
@@ -226,5 +278,5 @@ def _numbers(name: str, text: str, form: str) -> tuple[float, ...]:
     except ValueError:
         found = ()
     if len(found) != form.count(":") + 1:
-        raise InputError(f"{name} {text[:60]}: write it as {form}, e.g. 0:1:0.4"[:200])
+        raise InputError(f"{name} {text[:60]}: write it as {form}")
     return found
