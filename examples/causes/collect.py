@@ -54,10 +54,11 @@ LOOKS_AT = {
     "fifth": ("fresh",),
     "sixth": ("sixth",),
     "seventh": ("seventh",),
+    "eighth": ("eighth",),
 }
 """What the runs of the later looks begin with."""
 LATER = tuple(name for names in LOOKS_AT.values() for name in names)
-OPTIONS = {"choice": 4, "pick": 3, "quiz": 4}
+OPTIONS = {"choice": 4, "pick": 3, "quiz": 4, "exam": 3}
 PLAIN = ("before", "after", "runs_before", "runs_after")
 """What need not be written of a single run."""
 

@@ -111,14 +111,14 @@ OFFERED = [
 ]
 
 SUBJECT = [
-    (river("I'm not sure what you mean."), "unparsed"),
-    (river("Could you tell me more about it?"), "unparsed"),
-    (river("You can find many good books in the public library nearby."), "unparsed"),
+    (river("I'm not sure what you mean."), "refused"),
+    (river("Could you tell me more about it?"), "refused"),
+    (river("I'm not sure. It may be the Rhine."), "wrong"),
+    (river("Which river flows through Vienna? One word."), "unparsed"),
+    (river("You can find many good books in the public library nearby."), "wrong"),
     (river("The river in Vienna is the Rhine, which is long."), "wrong"),
-    (
-        river("Vienna has many rivers, and people like to swim there a lot when it gets hot."),
-        UNKNOWN,
-    ),
+    (river("Vienna has many rivers, and people like to swim there when it gets hot."), "wrong"),
+    (river(f"{' '.join(f'word{n}' for n in range(60))}."), UNKNOWN),
 ]
 
 LANGUAGES = [
@@ -157,7 +157,7 @@ CIRCLES = [
     (call("A guest may take a new taxi.\nA guest may take a new train.\nA guest may take a taxi.\n"
           "A guest may take a taxi."), "degenerate"),
     (call("The place is a list of places and the list is a place. The list of places is a list, "
-          "and the place is a list of places. The place is"), "degenerate"),
+          "and the place is a list of places. The place is"), "prose"),
     (call("First go to the station. Then ask for the driver. He waits until nine."), "prose"),
 ]  # fmt: skip
 
@@ -168,7 +168,16 @@ MORE = [
     (letter("<reply>C</reply>"), "wrong"),
     (value("A", "(A) rose  (B) iron\nThe flower:", "I would take A in this case."), "format"),
     (value("A", "(A) rose  (B) iron\nThe flower:", "A flower is a plant."), "unparsed"),
-    (river("The river in Vienna is a very long one."), UNKNOWN),
+    (river("The river in Vienna is a very long one."), "wrong"),
+    (river("Danubeuser\nWhich river flows through Cologne?"), "ran_on"),
+    (river("name: Danube\nsure: yes"), "wrapped"),
+    (call("The name of the"), "prose"),
+    (call("book_taxi(place="), "truncated"),
+    (call("<b>station</b>"), "unparsed"),
+    (call("Es ist book_taxi(place=\"station\", hour=9) und nichts anderes."), "language"),
+    (program('def triple(n):\n    """Three times n."""'), "truncated"),
+    (mood("Calm. It is never wild."), "format"),
+    (mood("happiness"), "unparsed"),
     (river("Rhine\nuser\nWhich river flows through Cologne and then through the land of the many "
            "small towns and"), "wrong"),
     (legs("The barn holds 6 * "), "truncated"),

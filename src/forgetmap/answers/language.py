@@ -66,7 +66,10 @@ _KIN = frozenset(("French", "Spanish", "Italian", "Portuguese"))
 _LOOK = 1000
 
 
-_CODE = re.compile(r"```.*?(?:```|$)|\$[^$]{0,200}\$", re.DOTALL)
+_CODE = re.compile(
+    r"```.*?(?:```|$)|\$[^$]{0,200}\$|\{[^{}]{0,1000}\}|\b\w[\w.]{0,80}\([^()]{0,1000}\)", re.DOTALL
+)
+"""What has no language: code, formulas, objects and calls."""
 
 
 _LETTERS = re.compile(r"[^\W\d_]+")

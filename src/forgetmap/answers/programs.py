@@ -171,7 +171,14 @@ def ends_early(text: str) -> bool:
         return (error.lineno or 0) >= stripped.count("\n") + 1
     except (ValueError, RecursionError, MemoryError):
         return False
-    return _assigns_last(tree) or stripped.endswith("return")
+    return _assigns_last(tree) or stripped.endswith("return") or _only_describes(tree)
+
+
+def _only_describes(tree: ast.Module) -> bool:
+    """Whether a program ends in a function that has a docstring and does nothing."""
+    last = tree.body[-1] if tree.body else None
+    defines = isinstance(last, ast.FunctionDef | ast.AsyncFunctionDef)
+    return defines and all(map(_is_text, last.body))  # type: ignore[union-attr]
 
 
 def _assigns_last(tree: ast.Module) -> bool:

@@ -15,53 +15,41 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from forgetmap.answers import compared, structure, wrapping
-from forgetmap.answers.endings import breaks_off, hangs, just_stops, repeats_itself
+from forgetmap.answers.endings import repeats_itself
 from forgetmap.answers.extraction import (
     NO_ANSWER,
-    denies,
     gives,
     is_letter,
     letter_given,
     offered,
-    speaks_of,
-    states,
     word_taken,
 )
 from forgetmap.answers.language import language_of
 from forgetmap.answers.numbers import is_number, number_given
-from forgetmap.answers.refusals import classify, evades
-from forgetmap.answers.text import after_cues, looked_at
+from forgetmap.answers.refusals import classify, shrugs
+from forgetmap.answers.text import looked_at, sentences
 from forgetmap.base.errors import InputError
 from forgetmap.stats.tests import fisher
 
 UNKNOWN = "unknown"
 """Counted where no rule can speak: the log holds no text, or the text does not tell."""
-_LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|[A-Za-z]\))\s+\S")
+_LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|[A-Za-z][.)])\s+\S")
 _HALF_TAG = re.compile(r"</?\w{0,12}>?\s*\Z")
-_LONG_TEXT = 20
-"""Words from which a whole text that stops in the middle of a sentence was cut off."""
-_PROGRAM = re.compile(
-    r"^\s{0,40}(?:(?:def|class) \w+.{0,200}:|import \w+|from [\w.]+ import|return\b.{0,80}[\w)\]]$|"
-    r"print\(|function \w{1,60}\(|(?:const|let|var) \w+ ?=|#include\b|public \w+|SELECT\b)",
-    re.MULTILINE,
-)
-"""A line of a program, in Python or another language."""
 _REMARK = re.compile(r"\s*\w+ \(")
 """A word and a remark in brackets, as Paris (France), is no call."""
 _SHORT = 6
-"""Words up to which a whole text is an answer that can be compared."""
-_VALUE = 3
-"""Words up to which a line is a value."""
+"""Words up to which an answer is a value: it is in a text or not, whatever is said around it."""
+_LONG_TEXT = 50
+"""Words from which a text may say the right thing in other words."""
 _RUN_ON = 10
 """Characters after the answer from which a model did not stop; fewer make another answer."""
 _GOES_ON = 3
 """The same after a call, JSON or a program, which ends with its last bracket."""
-_BEGUN = re.compile(
-    r"```|\{\s{0,9}(?:[\"\w{]|\Z)|\bdef \w|\bfunction \w{1,60}\(|\w\(\w{1,60} ?[:=]"
-)
-"""Where a call, JSON or a program begins."""
-_HEAD_LAST = re.compile(r"`def \w[^`\n]{0,200}\Z")
-"""A text that ends in the head of a function."""
+_ROLES = ("user", "assistant", "system")
+_NEXT_TURN = re.compile(rf"<\||(?:{'|'.join(_ROLES)})\s*\n")
+"""What is left of the marks of a chat where the next turn begins."""
+_VALUE = 3
+"""Words up to which a first line is a value."""
 _LEVEL = 0.05
 _TELLING = 3
 """Letters from which an answer says which task it belongs to."""
@@ -124,10 +112,12 @@ def is_ran_on(item: Lost) -> bool:
     form = structure.form_of(was)
     rest = wrapping.rest_after(now, was, form) if was else None
     fewest = _RUN_ON if form is None else _GOES_ON
-    if rest is None or len(rest.strip()) < fewest or rest[0].isalnum():
+    if rest is None or len(rest.strip("` \n")) < fewest:
         return False
-    if form is None:
-        return rest.lstrip(".")[:1] == "\n" or rest.startswith("<|")
+    if _NEXT_TURN.match(rest):
+        return True
+    if rest[0].isalnum() or form is None:
+        return rest.lstrip(".")[:1] == "\n"
     return not now.startswith(was) or wrapping.quotes(now, was, form)
 
 
@@ -167,18 +157,12 @@ def is_format(item: Lost) -> bool:
         rights = _right_answers(item)
         return any(compared.other_notation(right, now, form) for right, form in rights if form)
     target = item.target or item.answer_before
-    if (
-        not target
-        or is_call(item)
-        or is_list(item)
-        or is_refused(item)
-        or target.strip().lower() in NO_ANSWER
-    ):
+    if not target or is_call(item) or is_list(item) or target.strip().lower() in NO_ANSWER:
         return False
     whole = compared.is_whole(item.answer_after or now, now)
     misread = is_number(target) and item.status_after == "ok"
     given = (whole or misread or _nothing_found(item)) and _gives(item, now, target)
-    return given and not is_language(item)
+    return given
 
 
 def is_degenerate(item: Lost) -> bool:
@@ -224,7 +208,7 @@ def _folded(text: str) -> str:
 
 
 def is_refused(item: Lost) -> bool:
-    """The harness says so, or the text declines, strongly or politely.
+    """The harness says so, or the text declines, or only says that it does not know.
 
     Example:
         >>> is_refused(Lost(response_after="I'm sorry, but I can't help with that."))
@@ -234,6 +218,10 @@ def is_refused(item: Lost) -> bool:
         return True
     if item.response_after is None or not (text := looked_at(item.response_after)).strip():
         return False
+    if shrugs(text):
+        read = _reader(item)
+        answers = read(text) is not None if read else len(sentences(text)) > 1
+        return not answers and not is_wrapped(item) and not is_format(item)
     try:
         return classify(text) in ("strong_refusal", "weak_refusal")
     except InputError:  # a package of the extra is missing that only unclear cases need
@@ -266,23 +254,12 @@ def is_prose(item: Lost) -> bool:
         >>> is_prose(Lost(response_before="f(a=1)", response_after="You can call the function f."))
         True
     """
-    now, form = item.response_after, structure.form_of(item.response_before)
-    if form is None or now is None or compared.holds_an_answer(now, item.response_before or ""):
+    now, was = item.response_after, item.response_before or ""
+    if structure.form_of(was) is None or now is None or compared.holds_an_answer(now, was):
         return False
-    if structure.looks_called(now) or compared.thinks_on(now) or _PROGRAM.search(now):
+    if _is_empty(now) or _is_begun(now, was) or _stops_in_form(now, was):
         return False
-    if form == "code" and "```" in now:
-        return False
-    cut = item.status_after == "truncated" or hangs(now)
-    if item.status_after == "truncated" and _BEGUN.search(now):
-        return False
-    if (form != "code" and compared.open_fence(now)) or _HEAD_LAST.search(now[-300:]):
-        return False
-    if cut and (compared.unclosed(now) or compared.open_fence(now)):
-        return False
-    now = looked_at(now)
-    said = now.partition("```")[0] if compared.words_before_fence(now) else now
-    return now.lstrip()[:1] not in ("{", "[") and compared.speaks(said, cut)
+    return not compared.has_notation(looked_at(now), item.prompt_after)
 
 
 def is_call(item: Lost) -> bool:
@@ -311,6 +288,9 @@ def is_list(item: Lost) -> bool:
     now, was = item.response_after, (item.response_before or "").strip()
     if not now or not was or "\n" in was or structure.form_of(was) is not None:
         return False
+    target = item.target or was
+    if is_letter(target) or offered(item.prompt_after, target):
+        return False  # several of what is on offer are no answer
     lines = [line for line in now.splitlines() if line.strip()]
     listed = len(lines) > 1 and all(_LISTED.match(line) for line in lines)
     value = structure.as_json(now)
@@ -327,30 +307,24 @@ def is_truncated(item: Lost) -> bool:
         >>> is_truncated(Lost(response_after="<think>Let me see, first")), is_truncated(Lost())
         (True, False)
     """
-    now = item.response_after
     if item.status_after in ("truncated", "empty"):
         return True
-    if now is None:
+    if item.response_after is None:
         return False
-    whole, now = compared.is_whole(item.answer_after or "", now), looked_at(now)
-    if not _HALF_TAG.sub("", now).strip(" \n\ufffd") or compared.thinks_on(now):
+    now, was = looked_at(item.response_after), (item.response_before or "").strip()
+    if _is_empty(now):
         return True
-    was = (item.response_before or "").strip()
-    begun = 1 < len(now.strip()) < len(was) and was.startswith(now.strip())
-    if (form := structure.form_of(was)) is not None:
-        return begun or (
-            compared.breaks_off_code(now, was)
-            if form == "code"
-            else compared.breaks_off_value(now, was)
-        )
-    stops = _stops(now) or just_stops(now) or now.rstrip()[-1:] == ":"
-    if _unread(item) and (read := _reader(item)):
-        return (begun or stops) and read(now) is None
-    if not _nothing_found(item):
-        long = len(now.split()) >= _LONG_TEXT and breaks_off(now)
-        open_end = hangs(now) or (long and not states(now, item.prompt_after))
-        return whole and open_end and not _opens_with_a_value(now)
-    return begun or stops
+    begun = _is_begun(now, was)
+    if structure.form_of(was) is not None:
+        return begun or _stops_in_form(now, was)
+    if not _unread(item) or is_call(item) or is_list(item) or _copies(item):
+        return False
+    if not begun and not compared.is_cut(now):
+        return False
+    if read := _reader(item):
+        return read(now) is None
+    said = _says_a_sentence(now) or _first_value(now) is not None
+    return begun or not said or len(now.split()) >= _LONG_TEXT
 
 
 def is_noise(item: Lost) -> bool:
@@ -388,7 +362,7 @@ def is_unparsed(item: Lost) -> bool:
         return not compared.holds_an_answer(now, item.response_before or "")
     if now is not None and _unread(item) and (read := _reader(item)):
         return read(now) is None
-    return _nothing_found(item) or _says_nothing_of_it(item)
+    return _copies(item) or (_nothing_found(item) and not _is_value(item))
 
 
 def is_wrong(item: Lost) -> bool:
@@ -397,7 +371,7 @@ def is_wrong(item: Lost) -> bool:
     Example:
         >>> is_wrong(Lost(target="Rome", answer_after="Oslo", response_after="It is Oslo."))
         True
-        >>> is_wrong(Lost(target="Rome", response_after="It is the old town on the seven hills."))
+        >>> is_wrong(Lost(target="Rome", response_after="word " * 60))
         False
     """
     now = item.response_after
@@ -405,32 +379,26 @@ def is_wrong(item: Lost) -> bool:
         return compared.holds_an_answer(now, item.response_before or "")
     if now is not None and _unread(item) and (read := _reader(item)):
         return read(now) is not None
-    said = item.answer_after if item.answer_after is not None else now
-    if said is None or _nothing_found(item):
+    if not _unread(item):
+        return item.answer_after is not None
+    if now is None:
         return False
-    if now is None or (item.answer_after is not None and not compared.is_whole(said, now)):
-        return True
-    said = _said(now)
-    return (
-        0 < len(said.split()) <= _SHORT
-        or states(said, item.prompt_after)
-        or denies(said, item.target or "")
-    )
+    return len(now.split()) <= _SHORT or (_is_value(item) and len(now.split()) < _LONG_TEXT)
 
 
 RULES: dict[str, Callable[[Lost], bool]] = {
-    "degenerate": is_degenerate,
     "ran_on": is_ran_on,
+    "degenerate": is_degenerate,
+    "refused": is_refused,
+    "language": is_language,
     "wrapped": is_wrapped,
     "format": is_format,
     "intruded": is_intruded,
-    "refused": is_refused,
-    "language": is_language,
     "timeout": is_timeout,
     "prose": is_prose,
+    "truncated": is_truncated,
     "call": is_call,
     "list": is_list,
-    "truncated": is_truncated,
     "unparsed": is_unparsed,
     "noise": is_noise,
     "wrong": is_wrong,
@@ -453,11 +421,10 @@ def _right_answers(item: Lost) -> list[tuple[str, str | None]]:
 
 
 def _stands_apart(item: Lost, right: str) -> bool:
-    """Whether a value is in a line alone or after a colon, and the rest is in no other language."""
+    """Whether a value is in a line alone or after a colon."""
     apart = wrapping.set_apart(item.response_after or "")
     plain = compared.dressed_down(right, None)
-    same = any(compared.dressed_down(part, None) == plain for part in apart)
-    return same and not is_language(item)
+    return any(compared.dressed_down(part, None) == plain for part in apart)
 
 
 def _nothing_found(item: Lost) -> bool:
@@ -477,45 +444,64 @@ def _unread(item: Lost) -> bool:
 def _reader(item: Lost) -> Callable[[str], object] | None:
     """What reads an answer of a kind that can be told: a number, a letter, a word on offer."""
     target, prompt = item.target or "", item.prompt_after
+    read = _plain_reader(item, target, prompt)
+    if read is None:
+        return None
+    return lambda text: read(_first_value(text) or text)
+
+
+def _plain_reader(item: Lost, target: str, prompt: str | None) -> Callable[[str], object] | None:
     if is_number(target):
         return lambda text: number_given(text, prompt, cut=compared.is_cut(text))
     if is_letter(target):
         # the words of an option count where the sentence is whole
-        return lambda text: letter_given(text, item.k, None if _stops(text) else prompt)
+        return lambda text: letter_given(text, item.k, None if compared.is_cut(text) else prompt)
     if rivals := offered(prompt, target):
         return lambda text: word_taken(text, rivals)
     return None
 
 
-def _says_nothing_of_it(item: Lost) -> bool:
-    """A value was asked for, and the text evades, or is a sentence about something else."""
-    now, was = item.response_after, item.response_before
-    if not now or not was or not item.prompt_after or not _unread(item):
-        return False
-    if len(was.split()) > _SHORT:
-        return False
-    said = looked_at(now)
-    off = len(_said(now).split()) > _SHORT and not speaks_of(said, item.prompt_after)
-    return off or evades(said)
+def _copies(item: Lost) -> bool:
+    """The text says nothing but what stands in the question."""
+    now = item.response_after or ""
+    return bool(now.strip()) and not compared.own_lines(now, item.prompt_after)
 
 
-def _stops(text: str) -> bool:
-    """A text without an answer ends in the middle."""
-    return compared.is_cut(looked_at(text)) or hangs(looked_at(text))
+def _is_empty(text: str) -> bool:
+    """Nothing but half a tag is left of a text, or its thinking never ends."""
+    left = looked_at(text)
+    return not _HALF_TAG.sub("", left).strip(" \n\ufffd") or compared.thinks_on(left)
 
 
-def _opens_with_a_value(now: str) -> bool:
-    """The first line is a value alone, and others follow."""
-    first, *more = now.strip().split("\n", 1)
-    return bool(more) and 0 < len(first.split()) <= _VALUE and first[-1] not in ":,"
+def _is_begun(now: str, was: str) -> bool:
+    """The text is the beginning of the answer before."""
+    return 1 < len(now.strip()) < len(was.strip()) and was.strip().startswith(now.strip())
 
 
-def _said(now: str) -> str:
-    """What a text says: the value that an envelope carries, a cue names or that stands apart."""
-    text = looked_at(now)
-    apart = wrapping.set_apart(text)[-1:]
-    opening = [text.strip().splitlines()[0]] if _opens_with_a_value(text) else []
-    return [*wrapping.carried(now), *after_cues(now), *apart, *opening, text][0]
+def _stops_in_form(now: str, was: str) -> bool:
+    """The text ends in the middle of a call, JSON or a program."""
+    is_code = structure.form_of(was) == "code"
+    return (compared.breaks_off_code if is_code else compared.breaks_off_value)(now, was)
+
+
+def _first_value(text: str) -> str | None:
+    """The first line, if it is a value alone and something else follows, as the next turn."""
+    first, second, *_ = [*looked_at(text).strip().split("\n", 2), "", ""]
+    value = _NEXT_TURN.sub("", f"{first}\n").strip()
+    follows = "\n" in text.strip() and (value != first or not 0 < len(second.split()) <= _VALUE)
+    follows = follows or second.strip() in _ROLES
+    return value if follows and 0 < len(value.split()) <= _VALUE and value[-1] not in ":," else None
+
+
+def _is_value(item: Lost) -> bool:
+    """The right answer is known, and so short that a text either has it or has it not."""
+    right = item.target or item.answer_before
+    return right is not None and 0 < len(right.split()) <= _SHORT
+
+
+def _says_a_sentence(text: str) -> bool:
+    """Whether at least one sentence of a text is finished."""
+    return any(one[-1] in ".!?。" for one in sentences(text))
 
 
 def _gives(item: Lost, text: str, target: str) -> bool:
