@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +21,31 @@ LABELLED = Path(__file__).parents[2] / "tests" / "map" / "causes"
 Rows = list[dict[str, Any]]
 BAR, ENOUGH = 0.9, 20
 """Precision and recall that are asked for, of every cause with so many cases."""
+OLD_LOOKS = ("", "fourth_", "fifth_", "sixth_", "seventh_")
+_MANY_MOVES = 10
 
 
-def labelled(look: str = "") -> Rows:
-    """Every lost answer with its `label` and what the rules `found`: the rules of now, or then."""
+def labelled(look: str = "", *, now: bool = False) -> Rows:
+    """Every lost answer with its `label` and what the rules `found` when they were first run on it.
+
+    The label is the one of that time, too. With `now`, both are those of today: what the guide
+    says now, and what the rules find now.
+    """
     labels = {row["id"]: row for row in _lines(LABELLED / f"{look}labels.jsonl")}
     rows = _lines(LABELLED / f"{look}lost_answers.jsonl")
     for row in rows:
-        item = Lost(**{name: row[name] for name in Lost._fields if name in row})
-        row |= {"found": cause_of(item) or UNKNOWN} | labels[row["id"]]
+        known = labels[row["id"]]
+        row |= known | {"moved": "first" in known}
+        if now or "found" not in known:
+            row["found"] = found_now(row)
+        if not now:
+            row["label"] = known.get("first", known["label"])
     return rows
+
+
+def found_now(row: dict[str, Any]) -> str:
+    """What the rules of today find."""
+    return cause_of(Lost(**{name: row[name] for name in Lost._fields if name in row})) or UNKNOWN
 
 
 def developed_on(row: dict[str, Any]) -> bool:
@@ -48,26 +62,38 @@ def scores(rows: Rows, cause: str) -> tuple[int, float | None, float | None]:
     return meant, hits / named if named else None, hits / meant if meant else None
 
 
-def tables() -> str:
-    """The tables of docs/explanation/causes.md."""
-    rows = labelled()
-    parts = {
-        "all": rows,
-        "developed on": [row for row in rows if developed_on(row)],
-        "read last": [row for row in rows if not developed_on(row)],
-    }
-    causes = [name for name in (*CAUSES, UNKNOWN) if any(name == row["label"] for row in rows)]
+def in_sample() -> str:
+    """How the rules of today do on all old answers: no measure, they were read for the rules."""
     lines = [
-        "| cause | " + " | ".join(f"{part}: n, precision, recall" for part in parts) + " |",
-        "| --- |" + " --- |" * len(parts),
-        *(f"| `{name}` | " + " | ".join(_cell(part, name) for part in parts.values()) + " |"
-          for name in causes),
-        "",
-        *_shares("source", rows, lambda row: str(row["source"])),
-        "",
-        *_shares("kind", rows, lambda row: str(row["kind"])),
-    ]  # fmt: skip
+        "| look | n | labels moved | agree with the first label | agree with the label of today |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for look in OLD_LOOKS:
+        today = labelled(look, now=True)
+        first = [row["label"] for row in labelled(look)]
+        same = sum(row["found"] == label for row, label in zip(today, first, strict=True))
+        right = sum(row["found"] == row["label"] for row in today)
+        lines.append(
+            f"| {look.strip('_') or 'first to third'} | {len(today)} | "
+            f"{sum(row['moved'] for row in today)} | {_percent(same / len(today))} | "
+            f"{_percent(right / len(today))} |"
+        )
     return "\n".join(lines)
+
+
+def moves() -> str:
+    """Which labels moved when the guide was written, the most frequent moves first."""
+    moved = Counter(
+        (row["first"], row["label"])
+        for look in OLD_LOOKS
+        for row in labelled(look, now=True)
+        if row["moved"]
+    )
+    lines = ["| first label | label of today | n |", "| --- | --- | --- |"]
+    shown = [(pair, count) for pair, count in moved.most_common() if count >= _MANY_MOVES]
+    lines += [f"| `{first}` | `{last}` | {count} |" for (first, last), count in shown]
+    rest = moved.total() - sum(count for _, count in shown)
+    return "\n".join([*lines, f"| {len(moved) - len(shown)} other moves | | {rest} |"])
 
 
 def later_looks() -> str:
@@ -96,6 +122,32 @@ def verdict(look: str = "seventh_") -> str:
         f"{len(many)} causes with {ENOUGH} cases there, {len(kept)} keep the bar: {_listed(kept)}. "
         f"{len(missed)} miss it: {_listed(missed)}."
     )
+
+
+def eighth_look(rows: Rows | None = None) -> str:
+    """Two people against each other, and the rules against both: final labels, and agreed ones."""
+    rows = labelled("eighth_") if rows is None else rows
+    agreed = [row for row in rows if row["label_a"] == row["label_b"]]
+    same = _interval([row["label_a"] == row["label_b"] for row in rows])
+    pairs = [(row["label_a"], row["label_b"]) for row in rows]
+    return (
+        f"Two people labelled {len(rows)} answers. They agree on {same}, Cohen's kappa is "
+        f"{kappa(pairs):.2f}.\n\n" + _looks({"final label": rows, "both people agree": agreed})
+    )
+
+
+def kappa(pairs: list[tuple[str, str]]) -> float:
+    """Cohen's kappa: how far two people agree beyond chance.
+
+    Example:
+        >>> kappa([("a", "a"), ("a", "a"), ("b", "b"), ("a", "b")])
+        0.5
+    """
+    n = len(pairs)
+    same = sum(a == b for a, b in pairs) / n
+    ours, theirs = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    chance = sum(count * theirs[name] for name, count in ours.items()) / n**2
+    return (same - chance) / (1 - chance) if chance < 1 else 1.0
 
 
 def _listed(names: list[str]) -> str:
@@ -128,21 +180,8 @@ def _interval(hits: list[bool]) -> str:
     return f"{_percent(part.value)} ({100 * part.low:.0f} to {100 * part.high:.0f})"
 
 
-def _cell(rows: Rows, cause: str) -> str:
-    meant, precision, recall = scores(rows, cause)
-    return f"{meant}, {_percent(precision)}, {_percent(recall)}"
-
-
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f} %"
-
-
-def _shares(title: str, rows: Rows, of: Callable[[dict[str, Any]], str]) -> Iterator[str]:
-    yield f"| {title} | n | rules and label agree |"
-    yield "| --- | --- | --- |"
-    for name, count in Counter(map(of, rows)).most_common():
-        agree = sum(row["label"] == row["found"] for row in rows if of(row) == name)
-        yield f"| {name} | {count} | {_percent(agree / count)} |"
 
 
 def _lines(file: Path) -> Rows:
@@ -150,4 +189,6 @@ def _lines(file: Path) -> Rows:
 
 
 if __name__ == "__main__":
-    print(verdict(), last_looks(), later_looks(), tables(), sep="\n\n")
+    print(verdict(), last_looks(), later_looks(), in_sample(), moves(), sep="\n\n")
+    if (LABELLED / "eighth_labels.jsonl").exists():
+        print(eighth_look(), verdict("eighth_"), sep="\n\n")
