@@ -163,6 +163,10 @@ CIRCLES = [
 
 
 MORE = [
+    (letter("(A) rose  (B) iron  (C) milk"), "unparsed"),
+    (letter("(A) rose, (B) iron, (C) milk. So it is C."), "wrong"),
+    (value("B", "The metal: (A) oak; (B) iron; (C) milk. Letter:", "(A) oak; (B) iron; (C) milk."),
+     "unparsed"),
     (value("good", "Mood of the letter, good or bad:", "The letter is good."), "format"),
     (value("good", "Mood of the letter, good or bad:", "The letter sounds bad to me."), "wrong"),
     (letter("<reply>C</reply>"), "wrong"),
@@ -193,7 +197,7 @@ MORE = [
 
 @pytest.mark.parametrize(
     ("item", "expected"),
-    [*MORE, *SET_APART, *NUMBERS, *OFFERED, *SUBJECT, *LANGUAGES, *CALLS, *PROGRAMS, *CIRCLES],
+    [*SET_APART, *NUMBERS, *OFFERED, *SUBJECT, *LANGUAGES, *CALLS, *PROGRAMS, *CIRCLES, *MORE],
 )
 def test_what_models_write(item: Lost, expected: str) -> None:
     assert (cause_of(item) or UNKNOWN) == expected

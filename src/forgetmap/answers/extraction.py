@@ -89,28 +89,39 @@ _NAMED_LAST = re.compile(
 _TAG = re.compile(r"</?\w{1,20}>")
 _OPTION = re.compile(r"^[ \t]{0,9}\(?([A-Z])[).:][ \t]{1,4}(\S.{0,200})$", re.MULTILINE)
 _OPTION_INLINE = re.compile(
-    r"[(]([A-Z])[)][ \t]{1,4}([^()\n]{1,200}?)(?=[;,.]?\s{0,4}(?:[(]|$))", re.M
+    r"[(]([A-Z])[)][ \t]{1,4}([^()\n]{1,200}?)(?=[;.]\s|[;,.]?\s{0,4}(?:[(]|$))", re.M
 )
 """Options in one line: (A) rose  (B) iron."""
 _LONG_PROMPT = 20_000
 
 
-def letter_given(text: str, k: int | None, prompt: str | None = None) -> str | None:
-    """The letter that a text takes; by the words of an option too, where the prompt lists them.
+def letter_given(
+    text: str, k: int | None, prompt: str | None = None, *, by_words: bool = True
+) -> str | None:
+    """The letter that a text takes; `by_words` of an option too, where the prompt lists them.
 
     Example:
         >>> letter_given("It is Oslo.", 2, "Where?\\nA) Rome\\nB) Oslo")
         'B'
     """
-    answer = _TAG.sub(" ", looked_at(text))
-    if letter := _letter(answer, k):
-        return letter
     asked = (prompt or "")[-_LONG_PROMPT:]
     listed = _OPTION.findall(asked)
     listed = listed if len(listed) > 1 else _OPTION_INLINE.findall(asked)
     starts = [place for place, (letter, _) in enumerate(listed) if letter == "A"]
-    options = tuple(words for _, words in listed[starts[-1] :]) if starts else ()
-    return _taken(answer, read_options(options)) if len(options) > 1 else None
+    options = listed[starts[-1] :] if starts else []
+    answer = _without_copies(_TAG.sub(" ", looked_at(text)), options)
+    if letter := _letter(answer, k):
+        return letter
+    words = tuple(words for _, words in options)
+    return _taken(answer, read_options(words)) if by_words and len(words) > 1 else None
+
+
+def _without_copies(text: str, options: list[tuple[str, str]]) -> str:
+    """A text without the options that it copies, if it goes through several of them."""
+    copies = [copy for letter, words in options if (copy := f"({letter}) {words}") in text]
+    for copy in copies if len(copies) > 1 else ():
+        text = text.replace(copy, " ")
+    return text
 
 
 def is_letter(target: str) -> bool:

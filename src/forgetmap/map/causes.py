@@ -455,7 +455,7 @@ def _plain_reader(item: Lost, target: str, prompt: str | None) -> Callable[[str]
         return lambda text: number_given(text, prompt, cut=compared.is_cut(text))
     if is_letter(target):
         # the words of an option count where the sentence is whole
-        return lambda text: letter_given(text, item.k, None if compared.is_cut(text) else prompt)
+        return lambda text: letter_given(text, item.k, prompt, by_words=not compared.is_cut(text))
     if rivals := offered(prompt, target):
         return lambda text: word_taken(text, rivals)
     return None
