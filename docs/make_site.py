@@ -11,24 +11,36 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import make_drop
 
 import forgetmap
+from forgetmap.base.files import make_folder, write_text
+from forgetmap.gate.baseline import compare_with_baseline, save_baseline
+from forgetmap.gate.policy import Policy
+from forgetmap.map.comparison import compare_logs
 from forgetmap.map.example import example_pipeline
+from forgetmap.map.saved import find_saved, open_saved, save_comparison
+from forgetmap.views.html.index import render as render_index
+from forgetmap.views.html.report import render as render_report
 from forgetmap.views.html.theory import write_page
+from forgetmap.views.html.trend import write_trend
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "build" / "pages"
 TOP = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
+LOGS = ROOT / "examples" / "study" / "logs"
 WIDTHS = (1440, 768, 360)
 GALLERY = {
     "report": "What one model lost and gained: the report of one comparison",
     "lineage": "A pipeline of checkpoints: where it was lost, what came back",
     "study/index": "Many pairs at once: the study of Harmon et al. as data",
     "drift": "Behaviour: what the model can do, will do, and how",
+    "trend": "A baseline over time, with the gate's limit",
+    "comparisons/index": "Many comparisons: where `forgetmap serve` begins",
     "theory": "The theory lab: what an objective must do",
 }
 """Every page that forgetmap makes, and what it shows."""
@@ -87,13 +99,15 @@ def copy_linked(page: Path) -> None:
 def write_gallery(folder: Path, *, pictures: bool, drop: bool) -> None:
     """Make every kind of page from the bundled examples, and pictures of each."""
     folder.mkdir(parents=True)
-    scores = ROOT / "examples" / "study" / "logs" / "scores"
+    scores, told = LOGS / "scores", LOGS / "told"
     before, after = scores / "smollm2-before.parquet", scores / "smollm2-airports-sft-0.parquet"
     forgetmap.demo(report=folder / "report.html")
     forgetmap.lineage(example_pipeline(), report=folder / "lineage.html")
     forgetmap.study("published").report(folder / "study")
     forgetmap.drift(before, after, manifest="open-suite", report=folder / "drift.html")
     write_page(folder / "theory.html")
+    with tempfile.TemporaryDirectory() as spare:
+        write_kept(folder, Path(spare), told)
     taken = take_pictures(folder) if pictures else set()
     lines = [
         "# Gallery",
@@ -109,6 +123,30 @@ def write_gallery(folder: Path, *, pictures: bool, drop: bool) -> None:
             images = "\n".join(f"[![{shot}]({shot})]({name}.html)" for shot in shots)
             lines += ['<div class="gallery" markdown>', images, "</div>"]
     (folder / "index.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_kept(folder: Path, spare: Path, logs: Path) -> None:
+    """Pages about kept comparisons: a baseline over time, and what `serve` shows."""
+    before = logs / "smollm2-before.parquet"
+    save_baseline("before", before, store=spare / "store")
+    policy = Policy.model_validate(
+        {"limits": [{"where": "old", "measure": "forgetting", "max": 0.05}]}
+    )
+    for method in ("sft-0", "replay-25-0", "anchor-0", "retention-0", "merge-linear-0.5-0"):
+        after = logs / f"smollm2-airports-{method}.parquet"
+        how = {"new": ["airports"], "draws": 1000}
+        compare_with_baseline("before", after, store=spare / "store", policy=policy, **how)
+        if method in ("sft-0", "replay-25-0"):
+            found = compare_logs(before, after, causes=True, **how)
+            save_comparison(found, spare / "saved" / method)
+    write_trend("before", folder / "trend.html", store=spare / "store")
+    saved = [open_saved(found) for found in find_saved(spare / "saved")]
+    for place in ("", *map(str, range(1, len(saved) + 1))):
+        make_folder(folder / "comparisons" / place)
+    write_text(folder / "comparisons" / "index.html", render_index(saved))
+    for number, one in enumerate(saved, 1):
+        text = render_report(one.result, one.store, index=True)
+        write_text(folder / "comparisons" / str(number) / "index.html", text)
 
 
 def take_pictures(folder: Path) -> set[str]:
@@ -129,7 +167,7 @@ def take_pictures(folder: Path) -> set[str]:
                         viewport={"width": width, "height": 900}, color_scheme=scheme
                     )
                     page.goto((folder / f"{name}.html").as_uri())
-                    page.wait_for_load_state("networkidle")
+                    page.wait_for_selector("html[data-ready]")
                     shot = f"{name.partition('/')[0]}-{width}-{scheme}.png"
                     page.screenshot(path=folder / shot)
                     page.close()

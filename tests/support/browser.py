@@ -124,7 +124,16 @@ def serious_faults(page: Page) -> list[str]:
     ]
 
 
-CROWDED = """() => [...document.querySelectorAll(".chart")].flatMap((chart) => {
+def seen_whole(page: Page) -> None:
+    """Scroll to the end and back: some charts are drawn when they come into sight."""
+    height = page.evaluate("document.documentElement.scrollHeight")
+    for top in [*range(0, height, 800), 0]:
+        page.evaluate("(top) => window.scrollTo(0, top)", top)
+        page.wait_for_timeout(60)
+    page.wait_for_selector(READY)
+
+
+CROWDED = """() => [...document.querySelectorAll(".chart, svg.small")].flatMap((chart) => {
     const frame = chart.getBoundingClientRect();
     const labels = [...chart.querySelectorAll("text")].flatMap((text) => {
         const { left, right, top, bottom, width } = text.getBoundingClientRect();
@@ -134,16 +143,19 @@ CROWDED = """() => [...document.querySelectorAll(".chart")].flatMap((chart) => {
     const meets = (one, two) => one.left < two.right - 1 && two.left < one.right - 1
         && one.top < two.bottom - 2 && two.top < one.bottom - 2;
     const isCut = ({ left, right, top, bottom }) => left < frame.left - 1
-        || right > frame.left + Math.max(frame.width, chart.scrollWidth) + 1
+        || right > frame.left + Math.max(frame.width, chart.scrollWidth ?? 0) + 1
         || top < frame.top - 1 || bottom > frame.bottom + 1;
     const overlaps = labels.flatMap((one, place) => labels.slice(place + 1)
         .filter((two) => meets(one, two)).map((two) => `${one.said} meets ${two.said}`));
     const cut = labels.filter(isCut).map(({ said }) => `${said} is cut off`);
     return [...overlaps, ...cut].map((fault) => `${chart.id}: ${fault}`);
-})"""
+}).concat([...document.querySelectorAll("h1, h2, h3, th, label, figcaption, .tile, .badge")]
+    .filter((part) => part.checkVisibility() && part.scrollWidth > part.clientWidth + 1
+        && getComputedStyle(part).display !== "inline")
+    .map((part) => `${part.textContent.slice(0, 40)} does not fit`))"""
 
 
 def crowded_labels(page: Page) -> list[str]:
-    """Labels of charts that meet each other or leave their chart."""
+    """Labels of charts that meet or leave their chart, and words that do not fit their place."""
     found: list[str] = page.evaluate(CROWDED)
     return found

@@ -56,3 +56,54 @@ def write_history(folder: Path, suffix: str = ".jsonl", seed: int | None = None)
     path = folder / "pipeline.yaml"
     path.write_text(PIPELINE.replace(".jsonl", suffix))
     return path
+
+
+def _mixed(count: int) -> dict[str, list[str]]:
+    luck = random.Random(1)
+    parents: dict[str, list[str]] = {"base": []}
+    for number in range(1, count):
+        names = list(parents)
+        chosen = [names[luck.randrange(max(0, number - 9), number)]]
+        if number % 9 == 0:
+            chosen = list(dict.fromkeys([*chosen, names[luck.randrange(number)]]))
+        parents[f"{'merged' if len(chosen) > 1 else 'sft'}-{number}"] = chosen
+    return parents
+
+
+SHAPES: dict[str, dict[str, list[str]]] = {
+    "two": {"base": [], "sft": ["base"]},
+    "chain": {f"step-{n}": [f"step-{n - 1}"] if n else [] for n in range(100)},
+    "fork": {"base": []} | {f"sweep-of-learning-rates-{n}": ["base"] for n in range(99)},
+    "diamonds": {"base": []}
+    | {
+        name: parents
+        for n in range(8)
+        for top in ["base" if n == 0 else f"merged-{n - 1}"]
+        for name, parents in {
+            f"a-{n}": [top],
+            f"b-{n}": [top],
+            f"merged-{n}": [f"a-{n}", f"b-{n}", "base"],
+        }.items()
+    },
+    "mixed": _mixed(100),
+}
+"""Graphs of checkpoints: name -> parents."""
+
+
+def write_shape(folder: Path, shape: str, tasks: int = 3, per_task: int = 8) -> Path:
+    """Write logs in which every checkpoint keeps most of what a parent knew."""
+    luck = random.Random(shape)
+    right: dict[str, list[bool]] = {}
+    lines = ["checkpoints:"]
+    for name, parents in SHAPES[shape].items():
+        knew = right[luck.choice(parents)] if parents else [True] * (tasks * per_task)
+        right[name] = [luck.random() < (0.92 if known else 0.15) for known in knew]
+        found = [
+            {"question": f"question {n}", "correct": int(known), "task": f"task_{n // per_task}"}
+            for n, known in enumerate(right[name])
+        ]
+        write_jsonl(folder / f"{name}.jsonl", found)
+        lines.append(f"  {name}: {{log: {name}.jsonl, parents: [{', '.join(parents)}]}}")
+    path = folder / "pipeline.yaml"
+    path.write_text("\n".join(lines) + "\n")
+    return path

@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browser import chromium, crowded_labels, serious_faults, visit
-from forgetmap import demo, lineage
+from browser import chromium, crowded_labels, seen_whole, serious_faults, visit
+from forgetmap import demo, lineage, study
 from forgetmap.capabilities.drift import drift, open_scores
 from forgetmap.gate.baseline import compare_with_baseline, save_baseline
 from forgetmap.gate.policy import Policy
+from forgetmap.map.comparison import compare_logs
+from forgetmap.map.saved import find_saved, open_saved, save_comparison
 from forgetmap.views.html.drift import heat_map
+from forgetmap.views.html.index import render as render_index
+from forgetmap.views.html.theory import write_page as write_theory
 from forgetmap.views.html.trend import write_trend
+from lineage_logs import write_shape
 from places import ROOT
 
 if TYPE_CHECKING:
@@ -49,6 +54,23 @@ def write_drift_page(path: Path) -> None:
     path.write_text(heat_map(result, open_scores(*sides)), encoding="utf-8")
 
 
+def write_study_page(path: Path) -> None:
+    study("published").report(path.parent / "site")
+    (path.parent / "site" / "index.html").rename(path)
+
+
+def write_index_page(path: Path) -> None:
+    for name in ("airports-sft-0", "airports-replay-25-0", "airports-merge-linear-0.5-0"):
+        sides = [LOGS / "told" / f"smollm2-{one}.parquet" for one in ("before", name)]
+        save_comparison(compare_logs(*sides, causes=True, draws=200), path.parent / "saved" / name)
+    saved = [open_saved(folder) for folder in find_saved(path.parent / "saved")]
+    path.write_text(render_index(saved), encoding="utf-8")
+
+
+def write_hundred_page(path: Path) -> None:
+    lineage(write_shape(path.parent, "mixed"), draws=100, report=path)
+
+
 PAIR = ("before", "airports-sft-0")
 PAGES = {
     "report": lambda path: demo(report=path),
@@ -57,6 +79,10 @@ PAGES = {
     "lineage": lambda path: lineage(
         ROOT / "examples" / "study" / "pipeline.yaml", draws=200, report=path
     ),
+    "hundred": write_hundred_page,
+    "study": write_study_page,
+    "theory": write_theory,
+    "index": write_index_page,
 }
 
 
@@ -73,6 +99,7 @@ def test_a_page_is_whole_at_every_width(
     browser: Browser, page: Path, width: int, scheme: str
 ) -> None:
     found = visit(browser, page.as_uri(), width=width, color_scheme=scheme)
+    seen_whole(found.page)
     assert found.page.evaluate("document.documentElement.scrollWidth") <= width
     assert crowded_labels(found.page) == []
     assert serious_faults(found.page) == []

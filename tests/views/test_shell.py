@@ -10,12 +10,13 @@ import pytest
 from jinja2 import UndefinedError
 
 from forgetmap.views.figures import style
-from forgetmap.views.html import drift, lineage, report, shell, study, theory, trend
+from forgetmap.views.html import drift, index, lineage, report, shell, study, theory, trend
 from places import ROOT
 from report_logs import HOSTILE
 
 PAGES = {
     "drift": drift._PAGE,
+    "index": index.PAGE,
     "lineage": lineage._PAGE,
     "report": report.page(remote=False),
     "study": study._PAGE,
@@ -65,7 +66,7 @@ def test_no_template_opens_a_door(path) -> None:
     assert not re.search(r"\|\s*safe\b|autoescape|\son\w+=|https?://", text)
     if path.stem != "notebook":  # a fragment for a notebook, which has no style sheet
         assert " style=" not in text
-    if path.stem not in ("base", "parts", "notebook"):
+    if path.stem not in ("base", "items", "parts", "notebook"):
         assert text.startswith('{% extends "base.html" %}')
 
 

@@ -198,17 +198,17 @@ class ManyLogs(PairedLogs):
         columns = ItemText._fields
         fields = ", ".join(f"'{name}': {name}" for name in columns)
         right = f"coalesce(s.score >= {self.limit}, false)"
-        sides = " UNION ALL ".join(
-            f"""SELECT id, {number} AS node, unnest(arg_min({{{fields}}}, (odd, repeat, item_ref)))
-                FROM (SELECT w.id, s.*, (2 * o.correct > o.runs) <> {right} AS odd
-                      FROM {side}_scores s JOIN wanted w USING (task, key)
-                           JOIN {side}_items o USING (task, key))
-                GROUP BY id"""
-            for number, side in enumerate(self.sides)
-        )
         texts: dict[int, dict[int, ItemText]] = {}
-        for item, node, *said in self._query(sides):
-            texts.setdefault(item, {})[node] = ItemText(*said)
+        for node, side in enumerate(self.sides):  # one by one: a hundred at once fill the memory
+            rows = self._query(
+                f"""SELECT id, unnest(arg_min({{{fields}}}, (odd, repeat, item_ref)))
+                    FROM (SELECT w.id, s.*, (2 * o.correct > o.runs) <> {right} AS odd
+                          FROM {side}_scores s JOIN wanted w USING (task, key)
+                               JOIN {side}_items o USING (task, key))
+                    GROUP BY id"""
+            )
+            for item, *said in rows:
+                texts.setdefault(item, {})[node] = ItemText(*said)
         return texts
 
     def _want(self, items: Ints) -> None:

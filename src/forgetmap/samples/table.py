@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from forgetmap.base.ahead import ahead
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import replacing, temporary_folder
-from forgetmap.base.parquet import parquet_parts, parquet_schema
+from forgetmap.base.parquet import damage_told, parquet_parts, parquet_schema
 from forgetmap.base.sealed import EMPTY, SEAL, check_sealed, seal
 from forgetmap.base.values import storable
 from forgetmap.samples.options import without_bad_options
@@ -211,6 +211,8 @@ class Samples:
         # Without a column left to read, the rows are counted by one that every file has.
         stored = [name for name in columns if name not in later] or ["model"]
         for batch in parquet_parts(self.data, stored, _ROW_GROUP):
+            with damage_told(self.data):
+                batch.validate(full=True)  # text that is not UTF-8 goes no further
             yield _with_nulls(batch, later)
 
     def to_reader(self, columns: Sequence[str]) -> pa.RecordBatchReader:

@@ -29,11 +29,11 @@ from forgetmap.map.comparison import compare_logs
 from forgetmap.map.flips import COLUMNS
 from forgetmap.map.items import TRANSITIONS, Filter
 from forgetmap.map.saved import SavedComparison, find_saved, open_saved, save_comparison
+from forgetmap.views.html import index as index_page
 from forgetmap.views.html.report import page as report_page
 from forgetmap.views.html.report import render
 from forgetmap.views.html.shell import Page, policy_of
 from forgetmap.views.html.study import INDEX, find_pages
-from forgetmap.views.words import doubt, finding
 
 try:
     import uvicorn
@@ -66,7 +66,6 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-_INDEX = Page("index.html", charts=False)
 
 
 def serve(
@@ -184,7 +183,7 @@ def make_app(comparisons: Sequence[SavedComparison], *, host: str, token: str) -
     def index(_request: Request) -> Response:
         if len(comparisons) == 1:
             return RedirectResponse("1/", 303)
-        return _html(_INDEX, _INDEX.render(comparisons=comparisons, finding=finding, doubt=doubt))
+        return _html(index_page.PAGE, index_page.render(comparisons))
 
     def page(request: Request) -> Response:
         saved = chosen(request)

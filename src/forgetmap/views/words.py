@@ -173,16 +173,16 @@ def finding(result: ForgettingMap) -> str:
         >>> finding(forgetmap.demo())
         'Old skills: lost 10.4 %, most in time zones (19.5 %). New skill: 33 → 100 %.'
     """
-    said = f"lost {_most_lost(result.old.lost)}"
+    said = f"lost {most_lost(result.old.lost)}"
     if worst := worst_group(result):
         name, cell = worst
-        said += f", most in {name} ({_most_lost(cell.lost)})"
+        said += f", most in {name} ({most_lost(cell.lost)})"
     if result.new is None or not is_split(result):
         return f"{said[0].upper()}{said[1:]}."
     return f"Old skills: {said}. {_new_skill(result, result.new).replace('->', '→')}"
 
 
-def _most_lost(found: Range) -> str:
+def most_lost(found: Range) -> str:
     """One number, in the words that its basis allows."""
     if found.exact or not is_range(found):
         return percent(found.value)

@@ -21,7 +21,7 @@ from forgetmap.map.items import PAGE, ItemStore, write_items
 from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS, ForgettingMap
 from forgetmap.views import words
 from forgetmap.views.html.report_words import ESTIMATORS
-from forgetmap.views.html.shell import CONTROLS, Page, embedded, packed
+from forgetmap.views.html.shell import CONTROLS, FOREST, Page, embedded, packed
 
 MOST_ITEMS = 100_000
 """Items listed in a file; `forgetmap serve` lists all."""
@@ -32,7 +32,7 @@ _PART = 256
 _CODED = ("task", "transition", "cause")
 _PLAIN = ("item", "item_ref", "k", "before", "after")
 _PARTS = (
-    *("basics", "difference", "charts", "forest", "summary", "tasks"),
+    *("basics", "outcomes", "difference", "charts", "forest", "summary", "tasks"),
     *("sources", "table", "options", "detail", "items", "main"),
 )
 
@@ -123,8 +123,8 @@ def render(
 @cache
 def page(*, remote: bool) -> Page:
     """The shell of the report; `remote` lets it ask its own server."""
-    scripts = (*CONTROLS, "shared/snippets.js", *(f"report/{part}.js" for part in _PARTS))
-    styles = ("controls.css", "report.css")
+    scripts = (*CONTROLS, *FOREST, "shared/snippets.js", *(f"report/{part}.js" for part in _PARTS))
+    styles = ("controls.css", "forest.css", "report.css")
     return Page("report.html", styles, scripts, connect="'self'" if remote else "'none'")
 
 

@@ -43,9 +43,12 @@ _STRICT = re.compile(
 )
 """The policy of a page that needs no server."""
 _HELD_TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=\d) (?:to|→) (?=\d)")
-_SHARED_SCRIPTS = ("shared/basics.js", "shared/charts.js")
 CONTROLS = ("shared/ranges.js", "shared/controls.js")
 """Scripts of pages on which people choose, sort and filter; `controls.css` goes with them."""
+FOREST = ("shared/forest.js",)
+"""Groups with what each lost and gained as bars, in a table."""
+PICTURES = ("shared/pictures.js",)
+"""Scripts of pages that draw some pictures by hand."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Page:
     scripts: tuple[str, ...] = ()
     """Its own scripts, besides the shared ones."""
     charts: bool = True
-    """Whether it draws charts; without them it holds no plotly and only switches its colours."""
+    """Whether plotly draws its charts; without, it needs no plotly."""
     connect: str = "'none'"
     """Where its scripts may fetch from."""
     images: str | None = None
@@ -94,8 +97,9 @@ class Page:
     @cached_property
     def _script(self) -> str:
         """All scripts in order, in one scope of their own."""
-        shared = _SHARED_SCRIPTS if self.charts else ("shared/basics.js", "shared/quiet.js")
-        parts = "\n".join(read(name) for name in (*shared, *self.scripts))
+        shared = ("shared/basics.js", *(("shared/charts.js",) if self.charts else ()))
+        own = self.scripts or ("shared/quiet.js",)
+        parts = "\n".join(read(name) for name in (*shared, *own))
         return f'"use strict";\n(() => {{\n{parts}}})();\n'
 
 

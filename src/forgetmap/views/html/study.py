@@ -20,7 +20,7 @@ from forgetmap.map.task_maps import TaskMap
 from forgetmap.study.file import Study
 from forgetmap.study.result import StudyResult
 from forgetmap.views.html.report import write_report
-from forgetmap.views.html.shell import CONTROLS, Page, packed, policy_of
+from forgetmap.views.html.shell import CONTROLS, PICTURES, Page, packed, policy_of
 from forgetmap.views.html.study_data import page_data
 from forgetmap.views.html.study_lives import Lives
 
@@ -33,7 +33,7 @@ _PARTS = (
 _PAGE = Page(
     "study.html",
     ("controls.css", "study.css"),
-    (*CONTROLS, *(f"study/{part}.js" for part in _PARTS)),
+    (*CONTROLS, *PICTURES, *(f"study/{part}.js" for part in _PARTS)),
     images="data:",  # a chart is saved as PNG by way of a picture
 )
 _NO_LOGS = "the single items are not known: these numbers were published without them"

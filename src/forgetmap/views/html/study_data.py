@@ -1,7 +1,4 @@
-"""What the page of a study draws, as plain data: small for a hundred pairs of a hundred tasks.
-
-A cell is a row of numbers in the order of `CELL`. What is not known is null, and the page says so.
-"""
+"""What the page of a study draws, as plain data: small for a hundred pairs of a hundred tasks."""
 
 from __future__ import annotations
 
@@ -14,17 +11,10 @@ from numpy.typing import NDArray
 from forgetmap.base.words import percent
 from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS
 from forgetmap.study.file import Attribute
-from forgetmap.study.result import Share, StudiedPair, StudyCell, StudyResult
+from forgetmap.study.result import StudiedPair, StudyCell, StudyResult
+from forgetmap.views.html.cells import CELL, cell_row
 from forgetmap.views.html.shell import HEAT_STEPS
 
-CELL = (
-    *("n", "before", "after", "change"),
-    *("lost_low_end", "lost_high_end", "lost_low", "lost_high", "lost_deviation"),
-    *("gained_low_end", "gained_high_end", "gained_low", "gained_high", "gained_deviation"),
-    *("basis", "forgetting", "net", "marks"),
-)
-"""The places of a cell; the last four are words."""
-_DIGITS = 5
 _MOST_ORDERED = 400
 """Rows up to which neighbours in a cluster are also put in their best order."""
 
@@ -65,7 +55,7 @@ def page_data(
             "category": _taught([(pair.categories, pair.new_categories) for pair in result.pairs]),
             "task": _taught([(pair.tasks, pair.new_tasks) for pair in result.pairs]),
         },
-        "cells": {by: [[_cell(c) for c in row] for row in rows] for by, rows in cells.items()},
+        "cells": {by: [[cell_row(c) for c in row] for row in rows] for by, rows in cells.items()},
         "orders": {by: _orders(rows) for by, rows in cells.items()},
         "answers": result.answers.model_dump(mode="json"),
         "failures": [failure.model_dump() for failure in result.failures],
@@ -124,8 +114,8 @@ def _pair(pair: StudiedPair, page: str | None) -> dict[str, Any]:
         "attributes": pair.attributes,
         "before": pair.before,
         "after": pair.after,
-        "old": _cell(pair.old),
-        "new": _cell(pair.new) if pair.new else None,
+        "old": cell_row(pair.old),
+        "new": cell_row(pair.new) if pair.new else None,
         "compared": coverage.matched if coverage else None,
         "items": max(coverage.items_before, coverage.items_after) if coverage else None,
         "confounds": pair.confounds,
@@ -133,31 +123,6 @@ def _pair(pair: StudiedPair, page: str | None) -> dict[str, Any]:
         "drift": pair.drift.model_dump(mode="json") if pair.drift else None,
         "page": page,
     }
-
-
-def _cell(cell: StudyCell | None) -> list[Any] | None:
-    if cell is None:
-        return None
-    verdict = cell.verdict
-    return [
-        cell.n,
-        *map(_short, (cell.accuracy_before, cell.accuracy_after, cell.change.value)),
-        *_share(cell.lost),
-        *_share(cell.gained),
-        cell.lost.basis,
-        verdict.forgetting if verdict else None,
-        verdict.net if verdict else None,
-        cell.marks or None,
-    ]
-
-
-def _share(found: Share) -> list[float | None]:
-    ends = found.low_end, found.high_end, found.low, found.high
-    return [_short(value) for value in (*ends, found.deviation)]
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None else round(value, _DIGITS)
 
 
 # --- what is alike stands together ---------------------------------------------------------------

@@ -3,14 +3,6 @@
 const map = JSON.parse(byId("map").textContent);
 const facts = JSON.parse(byId("facts").textContent);
 
-const TRANSITIONS = {
-  forgotten: "forgotten",
-  gained: "gained",
-  retained: "still right",
-  never: "still wrong",
-};
-const NO_CAUSE = "not classified";
-
 const optionCounts = (cell) => (cell.k ? Object.keys(cell.k).join(", ") : "open");
 
 // --- what was lost and gained ------------------------------------------------------------------
@@ -39,13 +31,7 @@ const verdictWord = (cell, kind) => facts.verdicts[kind][cell.verdict[kind]];
 const wouldDecide = ({ verdict }) =>
   verdict.would_decide ?? "";
 
-const GOOD = new Set(["held", "better", "equal"]);
-const BAD = new Set(["lost", "worse"]);
-function badge(cell, kind) {
-  const verdict = cell.verdict[kind];
-  const shade = GOOD.has(verdict) ? " good" : BAD.has(verdict) ? " bad" : "";
-  return make("span", { class: `badge${shade}` }, verdictWord(cell, kind));
-}
+const verdictBadge = (cell, kind) => badge(verdictWord(cell, kind), cell.verdict[kind]);
 
 // What the charts and lists are about: categories where there are some, else tasks.
 const hasCategories = Object.keys(map.categories).length > 0;
@@ -64,19 +50,3 @@ const totals = [
   ["All items", map.total],
   ...(hasCategories ? [["Mean of categories", map.macro]] : []),
 ];
-
-async function copy(text, what) {
-  try {
-    await navigator.clipboard.writeText(text);
-    say(`${what} copied`);
-  } catch {
-    const area = make("textarea", { "aria-hidden": "true" });
-    area.value = text; // where the clipboard is closed to pages, the old way
-    document.body.append(area);
-    area.select();
-    say(
-      document.execCommand("copy") ? `${what} copied` : "the browser does not let this page copy",
-    );
-    area.remove();
-  }
-}

@@ -1,9 +1,5 @@
 // The charts of the report.
 
-const DIRECTIONS = [
-  { key: "lost", colour: "lost", shift: 0.17 },
-  { key: "gained", colour: "won", shift: -0.17 },
-];
 const PALE = 0.35; // what may be lost or gained, beyond what is sure
 
 const MOST_GROUPS = 30; // more would be a wall, and slow to draw; the tables have all

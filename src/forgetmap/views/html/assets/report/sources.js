@@ -60,11 +60,16 @@ class EmbeddedItems {
     this.unpacked = []; // the same, once they are there
     this.orders = new Map();
     this.codes = CODED.map((name) => Uint32Array.from(listing[name]));
+    this.numberTexts(listing.has_text);
+  }
+
+  // Texts are packed in the order of the list, without the rows that have none.
+  numberTexts(hasText) {
     let texts = 0;
-    this.textNumber = Int32Array.from(listing.has_text, (has) => (has ? texts++ : -1));
-    this.rowOfText = new Uint32Array(texts);
+    this.textNumber = Int32Array.from(hasText, (has) => (has ? texts++ : -1));
+    this.rowOfText = new Map();
     this.textNumber.forEach((number, row) => {
-      if (number >= 0) this.rowOfText[number] = row;
+      if (number >= 0) this.rowOfText.set(number, row);
     });
   }
 
@@ -83,7 +88,8 @@ class EmbeddedItems {
       await whenIdle();
       const contents = await this.textsOf(part);
       contents.forEach((texts, place) => {
-        const row = this.rowOfText[part * facts.part + place];
+        const row = this.rowOfText.get(part * facts.part + place);
+        if (row === undefined) return; // its item is not in this list
         let words = haystacks[row];
         TEXTS.forEach((name, column) => {
           if (texts[column] && !name.startsWith("status")) words += `\n${texts[column]}`;
@@ -141,14 +147,15 @@ class EmbeddedItems {
       return code < 0 ? -2 : code;
     });
     const [tasks, transitions, causes] = this.codes;
-    const [task, transition, cause] = wanted;
+    const [, transition, cause] = wanted;
+    const isChosen = this.chosenTasks(filter.task);
     const passing = new Uint8Array(this.size);
     const counted = new Array(this.listing.transition_names.length).fill(0);
     const candidates = text ? this.candidates(text) : null;
     const size = candidates ? candidates.length : this.size;
     for (let index = 0; index < size; index += 1) {
       const row = candidates ? candidates[index] : index;
-      if (task !== -1 && tasks[row] !== task) continue;
+      if (!isChosen[tasks[row]]) continue;
       if (cause !== -1 && causes[row] !== cause) continue;
       counted[transitions[row]] += 1;
       if (transition === -1 || transitions[row] === transition) passing[row] = 1;
@@ -158,6 +165,14 @@ class EmbeddedItems {
       if (name !== null) counts[name] = counted[code];
     });
     return { rows: this.inOrder(order).filter((row) => passing[row]), counts };
+  }
+
+  // For each task, whether a name stands for it: its own, that of its category, or none at all.
+  chosenTasks(name) {
+    const { task_names: names, category_of: categories } = this.listing;
+    return Uint8Array.from(names, (task) =>
+      Number(!name || name === task || name === categories?.[task]),
+    );
   }
 
   // Rows that hold a text. Who goes on typing searches only what was found so far.

@@ -6,7 +6,7 @@ const ITEM_COLUMNS = [
   { name: "before", head: "before" },
   { name: "after", head: "after" },
   { name: "change", head: "change" },
-  { name: "cause", head: "cause" },
+  { name: "cause", head: facts.why ?? "cause" },
 ];
 const SPARE_ROWS = 8; // beyond the rows in sight, above and below
 

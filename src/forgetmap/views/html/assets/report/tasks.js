@@ -62,10 +62,10 @@ function taskRow([name, cell]) {
     make(
       "td",
       { class: "text verdict" },
-      badge(cell, "forgetting"),
+      verdictBadge(cell, "forgetting"),
       make("span", { class: "under" }, wouldDecide(cell)),
     ),
-    make("td", { class: "text net" }, badge(cell, "net")),
+    make("td", { class: "text net" }, verdictBadge(cell, "net")),
     make("td", {}, `${points(cell.accuracy_before)} → ${points(cell.accuracy_after)}`),
     make("td", {}, flips(cell.raw)),
     make("td", {}, flips(cell.paper)),

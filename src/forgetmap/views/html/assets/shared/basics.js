@@ -62,6 +62,9 @@ const unbroken = (text) =>
     ? text
     : text.replace(/(?<=\d) (?=%)|(?<=\d) (?:to|→) (?=\d)/g, (gap) => gap.replaceAll(" ", "\u00a0"));
 
+const narrow = () => document.documentElement.clientWidth < 800;
+const PAPER_WIDTH = 680; // A4 and Letter, with usual margins
+
 // Unpack base64 of gzip.
 async function unpack(element) {
   const binary = atob(element.textContent);

@@ -2,10 +2,6 @@
 
 const label = (text, most = 34) =>
   brief(text, most).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-const narrow = () => document.documentElement.clientWidth < 800;
-
-const PAPER_WIDTH = 680; // A4 and Letter, with usual margins
-
 let plotly = null;
 async function loadPlotly() {
   const script = document.createElement("script");
@@ -229,74 +225,9 @@ function flowNumbers(steps, known, total) {
   });
 }
 
-// --- graphs ------------------------------------------------------------------------------------
-
-const BOX = { width: 170, height: 54 };
-const STEP = { x: 250, y: 88 };
-
-// Boxes from left to right, joined by edges that are as thick as their share.
-function graphChart(id, said, { nodes, edges }) {
-  const place = ([column, lane]) => [10 + column * STEP.x, 10 + lane * STEP.y];
-  const size = (index) => Math.max(...nodes.map(({ at }) => place(at)[index])) + 10;
-  const [width, height] = [size(0) + BOX.width, size(1) + BOX.height];
-  const text = (words, x, y, font, more) => ({
-    ...{ text: words, x, y, showarrow: false, font, xanchor: "left", yanchor: "middle" },
-    ...more,
-  });
-  const isFree = (lane, [from], [to]) =>
-    !nodes.some(({ at }) => at[1] === lane && at[0] > from && at[0] < to);
-  const curves = edges.map(({ from, to, share, shade }) => {
-    // A long edge runs in a lane without boxes, else between two lanes.
-    const lane = [to[1], from[1]].find((one) => isFree(one, from, to)) ?? from[1] + 0.5;
-    const [left, right] = [place(from)[0] + BOX.width, place(to)[0]];
-    const middleOf = (one) => place([0, one])[1] + BOX.height / 2;
-    const [start, run, end] = [from[1], lane, to[1]].map(middleOf);
-    const gap = STEP.x - BOX.width;
-    const bend = (x, y0, y1) => `C${x + gap / 2},${y0} ${x + gap / 2},${y1} ${x + gap},${y1}`;
-    const isLong = to[0] - from[0] > 1;
-    const begin = isLong ? `${bend(left, start, run)}L${right - gap},${run}` : "";
-    const [last, top] = isLong && run === end ? [left, start] : [right - gap, isLong ? run : start];
-    return {
-      shape: {
-        type: "path",
-        path: `M${left},${start}${begin}${bend(right - gap, isLong ? run : start, end)}`,
-        line: { color: colour(shade), width: 1.5 + 40 * Math.max(share, 0) },
-        layer: "below",
-      },
-      note: text(percent(share), last + gap / 2, (top + end) / 2, { size: 12 }, {
-        xanchor: "center",
-        bgcolor: colour("paper"),
-      }),
-    };
-  });
-  const boxes = nodes.map(({ at, isRoot }) => {
-    const [x0, y0] = place(at);
-    const line = { color: colour(isRoot ? "accent" : "kept"), width: isRoot ? 2 : 1 };
-    const corner = { x0, y0, x1: x0 + BOX.width, y1: y0 + BOX.height };
-    return { type: "rect", ...corner, line, fillcolor: colour("card"), layer: "below" };
-  });
-  const names = nodes.flatMap(({ at, name, note }) => {
-    const [x, y] = place(at);
-    return [
-      text(label(name, 20), x + 8, y + 18, { weight: 600 }, { hovertext: label(name, 160) }),
-      text(label(note, 24), x + 8, y + 38, { color: colour("soft") }),
-    ];
-  });
-  const hidden = { visible: false, fixedrange: true };
-  return draw(id, said, [], {
-    width,
-    height,
-    margin: { l: 0, r: 0, t: 0, b: 0 },
-    xaxis: { ...hidden, range: [0, width] },
-    yaxis: { ...hidden, range: [height, 0] },
-    shapes: [...curves.map(({ shape }) => shape), ...boxes],
-    annotations: [...curves.map(({ note }) => note), ...names],
-  });
-}
-
 // --- charts that a page describes as data --------------------------------------------------------
 
-const KINDS = { lines: lineChart, flow: flowChart, graph: graphChart };
+const KINDS = { lines: lineChart };
 
 function drawDescribed() {
   if (!plotly) return;

@@ -11,7 +11,14 @@ function choices(fieldset, entries, chosen, changed) {
       disabled,
       onchange: () => changed(value),
     });
-    fieldset.append(make("label", { class: "choice", title: disabled ? why : null }, input, make("span", {}, label)));
+    fieldset.append(
+      make(
+        "label",
+        { class: "choice", title: disabled ? why : null },
+        input,
+        make("span", {}, label),
+      ),
+    );
   }
 }
 
@@ -36,15 +43,30 @@ function download(name, content, type = "text/csv;charset=utf-8") {
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
-function table(head, rows) {
+// A table; `text` names the columns that are not numbers.
+function table(head, rows, text = []) {
+  const kind = (index) => (text.includes(index) ? "text" : "");
   return make(
     "table",
     {},
-    make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))),
+    make(
+      "thead",
+      {},
+      make("tr", {}, ...head.map((word, i) => make("th", { scope: "col", class: kind(i) }, word))),
+    ),
     make(
       "tbody",
       {},
-      ...rows.map((row) => make("tr", {}, ...row.map((cell) => make("td", {}, cell)))),
+      ...rows.map((row) =>
+        make("tr", {}, ...row.map((part, i) => make("td", { class: kind(i) }, part))),
+      ),
     ),
   );
 }
+
+// What may be wider than the page; it can be reached and scrolled by keys.
+const scrolled = (said, ...content) =>
+  make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": said }, ...content);
+
+const textTable = (said, head, rows, text = [0]) => scrolled(said, table(head, rows, text));
+const notice = (text) => make("p", { class: "notice" }, text);

@@ -76,7 +76,7 @@ function boardColumns() {
       text: true,
       value: (pair) => pair.old.forgetting ?? "",
       cell: (pair) =>
-        make("td", { class: "text verdict" }, badgeOf(verdictOf(pair.old), pair.old.forgetting)),
+        make("td", { class: "text verdict" }, badge(verdictOf(pair.old), pair.old.forgetting)),
     },
     ...attributes,
     {

@@ -85,10 +85,11 @@ const directionTitle = (direction, x, y) => ({
 
 function drawRadars(chosen, columns) {
   const stacked = narrow();
+  const middle = document.documentElement.clientWidth < 500 ? [0.31, 0.69] : [0.25, 0.75];
   const domains = stacked
     ? [
-        { x: [0.25, 0.75], y: [0.58, 0.9] },
-        { x: [0.25, 0.75], y: [0.04, 0.36] },
+        { x: middle, y: [0.58, 0.9] },
+        { x: middle, y: [0.04, 0.36] },
       ]
     : [
         { x: [0.1, 0.4], y: [0.02, 0.86] },

@@ -36,7 +36,7 @@ function driftLook(cell) {
   if (!found) return { text: "withheld", word: "", hue: "", depth: 0, isSure: true, said: why };
   const [down, up] = cell.two_sided ? ["to-lower", "to-higher"] : ["to-worse", "to-better"];
   const isSure = cell.verdict !== "undecided";
-  const depth = depthOf(Math.abs(found.value));
+  const depth = depthOf(Math.abs(found.value), study.steps);
   const kind = cell.relative ? "relative" : "of the range";
   return {
     text: `${plusMinus(found.value)}${cell.relative ? "" : " abs."}`,

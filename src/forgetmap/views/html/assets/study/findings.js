@@ -1,7 +1,7 @@
 // What the pairs tell together: claims, published findings, factors, means by attribute, replicates.
 
 const saidYes = (claimed) =>
-  badgeOf(claimed ? "yes" : "can't tell", claimed ? "held" : "undecided");
+  badge(claimed ? "yes" : "can't tell", claimed ? "held" : "undecided");
 const nothing = (text) => make("p", { class: "note" }, text);
 
 function claimsPart({ claims }) {
@@ -42,7 +42,7 @@ function publishedPart({ stages }) {
       "Published findings",
       ["here", "finding", "points", "p", "what was compared"],
       stages.findings.map((finding) => [
-        badgeOf(finding.verdict, kinds[finding.verdict]),
+        badge(finding.verdict, kinds[finding.verdict]),
         make(
           "span",
           {},

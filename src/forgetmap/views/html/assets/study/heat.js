@@ -160,7 +160,7 @@ function heatPaths(model) {
       const { directions } = column;
       const half = (column.width - gap) / directions.length;
       directions.forEach((direction, index) => {
-        const depth = depthOf(valueOf(cell[direction.key]));
+        const depth = depthOf(valueOf(cell[direction.key]), study.steps);
         const part = half - (directions.length > 1 ? gap / 2 : 0);
         const x = column.x + index * half;
         const path = box(x.toFixed(2), y, part.toFixed(2), model.height - gap);
