@@ -55,13 +55,16 @@ _GROUP, _THRICE = 4, 3
 _IN_A_ROW = {1: 4, 2: 3, 3: 3}
 """How often a word, or two or three, must come directly one after the other."""
 _WHOLE = 3
-"""Words from which something that is said twice, and nothing else, is a circle."""
+"""Words from which something that is said twice, and nothing else, is a circle, and of a group of
+four those that must be there where it is cut off."""
 _STUTTERS = re.compile(r"(?=\S{20})(\S{0,11}?\w)\1{5,}")
 """Letters that come again and again without a space."""
+_OPEN_END = re.compile(r"[\w,:]\s*\Z")
+"""How a text ends that may be cut off."""
 
 
 def repeats_itself(text: str) -> bool:
-    r"""Whether a text goes round in circles.
+    r"""Whether a text goes round in circles; the last time may be cut off.
 
     Four words in a row come three times; or a word comes four times in a row, or two or three
     words three times; or the text is one thing said twice, and nothing else.
@@ -71,16 +74,38 @@ def repeats_itself(text: str) -> bool:
         (False, True)
         >>> repeats_itself("I see a cat on a mat.\nI see a cat on a mat.")
         True
+        >>> repeats_itself("I see a cat on a mat.\nI see a ca"), repeats_itself("I see a cat. I")
+        (True, False)
     """
     text = text[-_LOOK:]
     words = [word.casefold() for word in _WORD.findall(_MARKS.sub("", text))]
-    if _STUTTERS.search(text) or _says_one_thing(words):
+    if _STUTTERS.search(text):
         return True
+    if not _OPEN_END.search(text):
+        return _goes_round(words, cut=False)
+    return any(_goes_round(said, cut=True) for said in (words, _last_word_whole(words)))
+
+
+def _goes_round(words: Sequence[str], *, cut: bool) -> bool:
     in_a_row = any(_in_a_row(words, size, times) for size, times in _IN_A_ROW.items())
-    return in_a_row or _most_often(words) >= _THRICE
+    return in_a_row or _says_one_thing(words, cut=cut) or _most_often(words, cut=cut) >= _THRICE
 
 
-def _most_often(words: Sequence[str]) -> int:
+def _last_word_whole(words: Sequence[str]) -> list[str]:
+    """The words with the last one made whole, if it begins as the word did that stood there before.
+
+    That is the word after the last place where the two words before it stand, or the one before it.
+    """
+    *told, last = words or [""]
+    for size in (2, 1):
+        before = told[-size:]
+        places = [at for at in range(len(told) - size) if told[at : at + size] == before]
+        if places and told[places[-1] + size].startswith(last):
+            return [*told, told[places[-1] + size]]
+    return list(words)
+
+
+def _most_often(words: Sequence[str], *, cut: bool) -> int:
     """How often the most frequent group of words comes, without overlaps."""
     last: dict[tuple[str, ...], int] = {}
     times: dict[tuple[str, ...], int] = {}
@@ -89,6 +114,10 @@ def _most_often(words: Sequence[str]) -> int:
         if at - last.get(group, -_GROUP) >= _GROUP:
             last[group] = at
             times[group] = times.get(group, 0) + 1
+    rest = tuple(words[-_WHOLE:])  # of a group that is cut off
+    for group, at in last.items():
+        if cut and group[:_WHOLE] == rest and len(words) - _WHOLE - at >= _GROUP:
+            times[group] += 1
     return max(times.values(), default=0)
 
 
@@ -101,10 +130,11 @@ def _in_a_row(words: Sequence[str], size: int, times: int) -> bool:
     return False
 
 
-def _says_one_thing(words: Sequence[str]) -> bool:
-    """Whether a text is one thing over and over, at least twice, the last time perhaps in part."""
+def _says_one_thing(words: Sequence[str], *, cut: bool) -> bool:
+    """Whether a text is one thing over and over, at least twice; of a cut text half is enough."""
+    most = min(2 * len(words) // 3, len(words) - _WHOLE) if cut else len(words) // 2
     return any(
         words[size:] == words[: len(words) - size]
-        for size in range(_WHOLE, len(words) // 2 + 1)
+        for size in range(_WHOLE, most + 1)
         if words[size] == words[0]
     )
