@@ -24,7 +24,7 @@ from forgetmap.answers.extraction import (
     offered,
     word_taken,
 )
-from forgetmap.answers.language import language_of
+from forgetmap.answers.language import language_of, languages_of
 from forgetmap.answers.numbers import is_number, number_given
 from forgetmap.answers.refusals import classify, shrugs
 from forgetmap.answers.text import looked_at, sentences
@@ -231,15 +231,21 @@ def is_refused(item: Lost) -> bool:
 def is_language(item: Lost) -> bool:
     """The answer after is in another language than the one before, or else than the question.
 
+    Only the words around the answer count, and not what is copied from the question.
+
     Example:
         >>> is_language(Lost(prompt_after="What is the sum of it?", response_after="这是七"))
         True
     """
-    language = language_of(item.response_after)
-    if language is None or structure.form_of(item.response_after) is not None:
+    now = item.response_after
+    if not now or structure.form_of(now) is not None:
         return False
-    expected = language_of(item.response_before) or language_of(item.prompt_after, fewest=1)
-    return expected is not None and language != expected
+    own = "\n".join(compared.own_lines(looked_at(now), item.prompt_after))
+    right = re.escape((item.response_before or "").strip())
+    language = language_of(re.sub(rf"\b{right}\b", " ", own, flags=re.IGNORECASE))
+    before = language_of(item.response_before)
+    expected = {before} if before else languages_of(item.prompt_after)
+    return language is not None and bool(expected) and language not in expected
 
 
 def is_timeout(item: Lost) -> bool:
