@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 from forgetmap.answers import programs, structure, wrapping
-from forgetmap.answers.endings import unfinished
 
 _THINKS = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _NAMED_VALUE = re.compile(
@@ -27,6 +26,9 @@ _COPIED = 4
 _NAMED_VALUES = 2
 """Lines with a named value from which a text is in a notation."""
 _CALLED = re.compile(r"\w\(")
+_LISTED = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)]|[A-Za-z][.)])\s+(\S.*)")
+_SENTENCE = re.compile(r"\s\S.*[.!?](?:\s|$)|[.!?]\s+\S", re.DOTALL)
+"""What no value has: an end after two words or more, or something after an end."""
 _ROW = 3
 """Values from which a row of them is a list, and words up to which one is a value."""
 _DEFINED = re.compile(
@@ -37,13 +39,20 @@ _INLINE = re.compile(r"\S.{0,200}\bdef \w{1,80}\([^()\n]{0,200}\):\s{0,9}\n\s{1,
 """A function that begins in the middle of a line, up to what it returns."""
 
 
-def in_a_row(was: str, now: str) -> bool:
-    """Whether a text is a row of short values between commas, and the answer before was one."""
+def lists_values(now: str) -> bool:
+    """Whether a text is a list of values and nothing else: with bullets, or between commas.
+
+    Example:
+        >>> lists_values("- Rome\\n- Oslo"), lists_values("- 9\\n- That is 10.")
+        (True, False)
+    """
+    lines = [line for line in now.splitlines() if line.strip()]
+    items = [item[1] for line in lines if (item := _LISTED.match(line))]
+    if len(items) == len(lines) > 1:
+        return not any(_SENTENCE.search(item) for item in items)
     parts = now.strip().rstrip("., ").split(",")
-    return (
-        "," not in was
-        and len(parts) >= _ROW
-        and all(0 < len(part.split()) <= _ROW and part.strip()[-1] not in ".!?" for part in parts)
+    return len(parts) >= _ROW and all(
+        0 < len(part.split()) <= _ROW and not _SENTENCE.search(part) for part in parts
     )
 
 
@@ -60,15 +69,24 @@ def has_notation(text: str, prompt: str | None) -> bool:
 
 
 def own_lines(text: str, prompt: str | None) -> list[str]:
-    """The lines of a text that are not copied from the question."""
-    asked = prompt or ""
-    known = {line.strip() for line in asked.splitlines()}
-    lines = [line for line in text.splitlines() if line.strip()]
-    return [
-        line
-        for line in lines
-        if line.strip() not in known and (len(line.split()) < _COPIED or line.strip() not in asked)
-    ]
+    """The lines of a text that are not copied from the question, whole or in part.
+
+    Example:
+        >>> own_lines("A man who bakes bread.\\nbaker", "What do you call a man who bakes bread?")
+        ['baker']
+    """
+    known = [_bare(line) for line in (prompt or "").splitlines()]
+    return [line for line in text.splitlines() if line.strip() and not _is_copied(line, known)]
+
+
+def _is_copied(line: str, known: list[str]) -> bool:
+    bare = _bare(line)
+    return bare in known or (len(bare.split()) >= _COPIED and any(bare in one for one in known))
+
+
+def _bare(line: str) -> str:
+    """A line without capital letters and without marks at its ends."""
+    return line.strip(" \t.,;:!?\"'").casefold()
 
 
 def dressed_down(text: str, form: str | None) -> str:
@@ -178,11 +196,6 @@ def holds_an_object(text: str) -> bool:
 def open_fence(text: str) -> bool:
     """Whether a code fence is opened and not closed."""
     return text.count("```") % 2 == 1
-
-
-def is_cut(text: str) -> bool:
-    """Whether a text without an answer was cut off."""
-    return open_fence(text) or unfinished(text)
 
 
 def _finishes(text: str, was: str) -> bool:

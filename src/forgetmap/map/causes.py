@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from forgetmap.answers import compared, structure, wrapping
-from forgetmap.answers.endings import repeats_itself
+from forgetmap.answers.endings import repeats_itself, unfinished
 from forgetmap.answers.extraction import (
     NO_ANSWER,
     gives,
@@ -33,7 +33,6 @@ from forgetmap.stats.tests import fisher
 
 UNKNOWN = "unknown"
 """Counted where no rule can speak: the log holds no text, or the text does not tell."""
-_LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|[A-Za-z][.)])\s+\S")
 _HALF_TAG = re.compile(r"</?\w{0,12}>?\s*\Z")
 _REMARK = re.compile(r"\s*\w+ \(")
 """A word and a remark in brackets, as Paris (France), is no call."""
@@ -297,10 +296,9 @@ def is_list(item: Lost) -> bool:
     target = item.target or was
     if is_letter(target) or offered(item.prompt_after, target):
         return False  # several of what is on offer are no answer
-    lines = [line for line in now.splitlines() if line.strip()]
-    listed = len(lines) > 1 and all(_LISTED.match(line) for line in lines)
     value = structure.as_json(now)
-    return listed or compared.in_a_row(was, now) or (isinstance(value, list) and len(value) > 1)
+    listed = "," not in was and compared.lists_values(now)
+    return listed or (isinstance(value, list) and len(value) > 1)
 
 
 def is_truncated(item: Lost) -> bool:
@@ -325,7 +323,7 @@ def is_truncated(item: Lost) -> bool:
         return begun or _stops_in_form(now, was)
     if not _unread(item) or is_call(item) or is_list(item) or _copies(item):
         return False
-    if not begun and not compared.is_cut(now):
+    if not begun and not unfinished(now):
         return False
     if read := _reader(item):
         return read(now) is None
@@ -458,10 +456,10 @@ def _reader(item: Lost) -> Callable[[str], object] | None:
 
 def _plain_reader(item: Lost, target: str, prompt: str | None) -> Callable[[str], object] | None:
     if is_number(target):
-        return lambda text: number_given(text, prompt, cut=compared.is_cut(text))
+        return lambda text: number_given(text, prompt, cut=unfinished(text))
     if is_letter(target):
         # the words of an option count where the sentence is whole
-        return lambda text: letter_given(text, item.k, prompt, by_words=not compared.is_cut(text))
+        return lambda text: letter_given(text, item.k, prompt, by_words=not unfinished(text))
     if rivals := offered(prompt, target):
         return lambda text: word_taken(text, rivals)
     return None
