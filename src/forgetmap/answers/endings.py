@@ -16,10 +16,13 @@ _STOPS = re.compile(
     r"[.!?…。！？)\]}\"'”’»*_`$>|]\s*\Z|\d\s*\Z|= ?\$?\d[\d.,]{0,20} [^\W\d_]{1,20}\s*\Z"
 )
 """How a text ends that says all: with a mark, with a number, with a result and what it counts."""
-_CALCULATES = re.compile(r".{0,200}\d\s*[-+*/×]\s*(?:\d[\d,]*(?:\.\d+)?\s*)?")
+_CALCULATES = re.compile(
+    r".{0,200}\d(?:\s+[-+*/×÷]|\s*[-+*/×÷](?=\s*\Z)|\s+(?:plus|minus|times)\b)\s*"
+    r"(?:\d[\d,]*(?:\.\d+)?\s*)?"
+)
 """A calculation without its result, or without its last part."""
 _HANGS = re.compile(
-    r"(?:[,:=]|\w_|\b(?:the|a|an|of|to|and|or|is|are|was|were|that|which|with|for|in|on|by|from|as|"
+    r"(?::|\w_|\b(?:the|a|an|of|to|and|or|is|are|was|were|that|which|with|for|in|on|by|from|as|"
     r"at|be|this|its|his|her|their|we|you|il|la|le|les|de|du|des|et|est|un|une|que|el|los|y|es|en|"
     r"der|die|das|und|ist|ein|eine|von|zu))\s*\Z",
     re.IGNORECASE,
@@ -38,10 +41,10 @@ def unfinished(text: str) -> bool:
     """
     last = text.rstrip().rpartition("\n")[2]
     count = len(last.split())
+    if last.endswith((",", "=")) or _CALCULATES.fullmatch(last.rpartition("=")[2]):
+        return True
     if len(text.split()) >= _FEWEST_HANGING and _HANGS.search(text[-40:]):
         return count >= _FEWEST_HANGING or not last.endswith(":")  # a short line may be a heading
-    if count >= _SENTENCE and _CALCULATES.fullmatch(last.rpartition("=")[2]):
-        return True
     return count >= _SENTENCE and not _STOPS.search(last[-200:])
 
 

@@ -22,8 +22,8 @@ _FUNCTION_WORDS = {
     "therefore thus hence "
     "going go goes get gets got make makes made take give given gives find "
     "mean means use used using write word words sentence answer question please thank "
-    "thanks help okay course right correct following based first last next new short added "
-    "minus plus",
+    "thanks help okay course right correct following based first last next added minus "
+    "plus",
     "German": "der die das und ist nicht ein eine den von mit sich auf für dem des auch wird sind "
     "werden oder daher also ich wir sie er es zu im am bei aus wie wenn dass ob einen einem "
     "einer eines kann kannst können konnte nur noch aber haben hat habe hatte hätte dieser "

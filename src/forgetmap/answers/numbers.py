@@ -17,7 +17,9 @@ NUMBER = re.compile(r"-?\d{1,20}(?:,\d{3})*(?:\.\d{1,20})?")
 _SAID_AS = re.compile(r"\bit is\b[^\d\n-]{0,3}(-?\d[\d,]{0,20}(?:\.\d{1,20})?)")
 _ENUMERATED = re.compile(r"^[ \t]{0,20}\d{1,3}[.)][ \t]+(?=[^\W\d])", re.MULTILINE)
 """The number of a step in a list; it is not the answer."""
-_CALCULATION = re.compile(r"\d[\d.,]{0,20}(?:\s?(?:[-+*/×÷]|\bx\b)\s?\$?\d[\d.,]{0,20}){1,9}")
+_CALCULATION = re.compile(
+    r"\d[\d.,]{0,20}(?:\s?(?:[-+*/×÷]|\b(?:x|plus|minus|times)\b)\s?\$?\d[\d.,]{0,20}){1,9}"
+)
 """The parts of a calculation, without its result."""
 _SUBJECT = re.compile(
     r"\s{1,3}(?:is|are|was|were|has|isn't)\b(?! (?:the |my )?(?:answer|result|sum))"
@@ -113,11 +115,13 @@ def _neighbours(prompt: str) -> frozenset[tuple[str, str]]:
 
 
 def _beside(text: str, found: re.Match[str]) -> set[tuple[str, str]]:
-    """A number with the word before it and the word after it; common words tell nothing."""
+    """A number with the word before it and the word after it; a common word alone tells nothing."""
     before = _WORD_BEFORE.search(text[max(0, found.start() - 30) : found.start()])
     after = _WORD_AFTER.match(text, found.end())
-    near = [(place, word[1].casefold()) for place, word in (("<", before), (">", after)) if word]
-    return {(found[0], place + word) for place, word in near if not is_common(word)}
+    near = [word[1].casefold() if word else "" for word in (before, after)]
+    told = {place + word for place, word in zip("<>", near, strict=True) if not is_common(word)}
+    both = {" ".join(near)} if all(near) else set()
+    return {(found[0], words) for words in told - {"<", ">"} | both}
 
 
 def _spelt(text: str) -> float | None:
