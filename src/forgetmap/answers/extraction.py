@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from forgetmap.answers.numbers import conclusion, is_number, number_given, pointed_out, value_of
-from forgetmap.answers.options import Options, extract, read_options
+from forgetmap.answers.options import CUE, Options, extract, read_options
 from forgetmap.answers.text import fold, last_boxed, looked_at
 from forgetmap.base.errors import InputError
 
@@ -38,7 +38,7 @@ def gives(text: str, target: str, k: int | None = None, prompt: str | None = Non
     if boxed is None and (named := _NAMED_LAST.search(said[-200:])):
         said = named[1]
     if rivals := offered(prompt, wanted):
-        return word_taken(said, rivals) == fold(wanted)
+        return (_opening(answer, rivals) or word_taken(said, rivals)) == fold(wanted)
     return _says(fold(said), fold(wanted))
 
 
@@ -72,12 +72,18 @@ def word_taken(text: str, rivals: tuple[str, ...]) -> str | None:
         >>> word_taken("It is not red but green.", ("red", "blue"))
     """
     said = _OFFER.sub(lambda found: " " if found[2] in rivals else found[0], fold(looked_at(text)))
-    if (opens := _OPENS_WITH.match(said)) and opens[1] in rivals:
-        return opens[1]
+    if opening := _opening(said, rivals):
+        return opening
     for words in (rivals[:2], rivals[2:]):
         if taken := [word for word in words if _says(said, word)]:
             return taken[0] if len(taken) == 1 else None
     return None
+
+
+def _opening(text: str, rivals: tuple[str, ...]) -> str | None:
+    """The word on offer that a text opens with, set off from the rest: it counts in any case."""
+    opens = _OPENS_WITH.match(fold(text[:100]))
+    return opens[1] if opens and opens[1] in rivals else None
 
 
 _OPENS_WITH = re.compile(r"\W{0,5}([^\W\d_]{1,30})[\"'*_]{0,3}[.,;!\n]")
@@ -92,6 +98,7 @@ _OPTION_INLINE = re.compile(
     r"[(]([A-Z])[)][ \t]{1,4}([^()\n]{1,200}?)(?=[;.]\s|[;,.]?\s{0,4}(?:[(]|$))", re.M
 )
 """Options in one line: (A) rose  (B) iron."""
+_MARKED = re.compile(r"[(]([A-Z])[)]")
 _LONG_PROMPT = 20_000
 
 
@@ -109,19 +116,13 @@ def letter_given(
     listed = listed if len(listed) > 1 else _OPTION_INLINE.findall(asked)
     starts = [place for place, (letter, _) in enumerate(listed) if letter == "A"]
     options = listed[starts[-1] :] if starts else []
-    answer = _without_copies(_TAG.sub(" ", looked_at(text)), options)
+    answer = _TAG.sub(" ", looked_at(text))
+    if not CUE.search(answer) and len({*_MARKED.findall(answer)}) > 1:
+        return None  # several are gone through, and none is picked
     if letter := _letter(answer, k):
         return letter
     words = tuple(words for _, words in options)
     return _taken(answer, read_options(words)) if by_words and len(words) > 1 else None
-
-
-def _without_copies(text: str, options: list[tuple[str, str]]) -> str:
-    """A text without the options that it copies, if it goes through several of them."""
-    copies = [copy for letter, words in options if (copy := f"({letter}) {words}") in text]
-    for copy in copies if len(copies) > 1 else ():
-        text = text.replace(copy, " ")
-    return text
 
 
 def is_letter(target: str) -> bool:

@@ -25,7 +25,7 @@ from forgetmap.answers.extraction import (
     word_taken,
 )
 from forgetmap.answers.language import language_of, languages_of
-from forgetmap.answers.numbers import is_number, number_given
+from forgetmap.answers.numbers import is_number, number_given, numbers_called, value_of
 from forgetmap.answers.refusals import classify, shrugs
 from forgetmap.answers.text import looked_at, sentences
 from forgetmap.base.errors import InputError
@@ -160,8 +160,7 @@ def is_format(item: Lost) -> bool:
         return False
     whole = compared.is_whole(item.answer_after or now, now)
     misread = is_number(target) and item.status_after == "ok"
-    given = (whole or misread or _nothing_found(item)) and _gives(item, now, target)
-    return given
+    return (whole or misread or _nothing_found(item)) and _gives(item, now, target)
 
 
 def is_degenerate(item: Lost) -> bool:
@@ -510,8 +509,13 @@ def _says_a_sentence(text: str) -> bool:
 
 def _gives(item: Lost, text: str, target: str) -> bool:
     """Whether a text gives the right value, with or without the form that was asked for."""
+    cut = unfinished(text)
+    if is_number(target):
+        given = number_given(text, item.prompt_after, cut=cut)
+        return value_of(target) in (given, *(numbers_called(text) if cut else ()))
     if is_letter(target):
-        return letter_given(text, item.k, item.prompt_after) == target.strip("() ")
+        given_letter = letter_given(text, item.k, item.prompt_after, by_words=not cut)
+        return given_letter == target.strip("() ")
     bare = wrapping.plain_value(target)
     wanted = [words for words in (target, bare) if words]
     return any(gives(text, words, item.k, item.prompt_after) for words in wanted)
