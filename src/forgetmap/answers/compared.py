@@ -32,11 +32,9 @@ _SENTENCE = re.compile(r"\s\S.*[.!?](?:\s|$)|[.!?]\s+\S", re.DOTALL)
 _ROW = 3
 """Values from which a row of them is a list, and words up to which one is a value."""
 _DEFINED = re.compile(
-    r"^\s{0,9}(?:async )?def \w{1,80}\([^\n]{0,200}\n[ \t]{1,40}(?!\"{3}|'{3})\S", re.MULTILINE
+    r"^.{0,200}?\bdef \w{1,80}\([^\n]{0,200}\n[ \t]{1,40}(?!\"{3}|'{3}|#)\S", re.MULTILINE
 )
 """A function and the first line of what it does, even if Python cannot read it."""
-_INLINE = re.compile(r"\S.{0,200}\bdef \w{1,80}\([^()\n]{0,200}\):\s{0,9}\n\s{1,40}return\b.")
-"""A function that begins in the middle of a line, up to what it returns."""
 
 
 def lists_values(now: str) -> bool:
@@ -171,7 +169,7 @@ def holds_an_answer(text: str, was: str) -> bool:
     if answer_in(text, form) is not None:
         return True
     if form == "code":
-        return _finishes(text, was) or any(one.search(text) for one in (_INLINE, _DEFINED))
+        return programs.does_something(text) or _DEFINED.search(text) is not None
     return holds_an_object(text)
 
 
@@ -190,7 +188,9 @@ def calls_something(text: str, was: str) -> bool:
 
 def holds_an_object(text: str) -> bool:
     """Whether something in braces gives names to values, and is closed."""
-    return (answer_in(text, "json") or len(structure.loose_object(text)) > 1) and not unclosed(text)
+    if any(is_map(value) and value for value in map(structure.as_json, wrapping.spans(text))):
+        return True
+    return len(structure.loose_object(text)) > 1 and not unclosed(text)
 
 
 def open_fence(text: str) -> bool:
@@ -198,19 +198,10 @@ def open_fence(text: str) -> bool:
     return text.count("```") % 2 == 1
 
 
-def _finishes(text: str, was: str) -> bool:
-    """Whether a text defines the function of before to its end, or any that is not a helper."""
-    return programs.finishes_a_function(text) or programs.finishes(text, programs.functions(was))
-
-
-def breaks_off_code(text: str, was: str) -> bool:
-    """Whether a text ends in the middle of a program that was to be the answer."""
-    if _finishes(text, was):
+def breaks_off_code(text: str) -> bool:
+    """Whether a text ends in the middle of a program, before its first statement is whole."""
+    if programs.does_something(text):
         return False
-    if open_fence(text):
-        return True
-    if answer_in(text, "code") is not None:
-        return "```" not in text and programs.ends_early(text)
     return unclosed(text) or programs.ends_early(text)
 
 

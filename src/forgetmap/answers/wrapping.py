@@ -235,7 +235,8 @@ def rest_after(text: str, answer: str, form: str | None) -> str | None:
             value, end = json.JSONDecoder().raw_decode(text[:LONGEST])
         except (ValueError, RecursionError):
             return None
-        return text[end:] if value == as_json(answer) else None
+        in_order = json.dumps(value) == json.dumps(as_json(answer))
+        return text[end:] if in_order else None
     return None
 
 

@@ -40,10 +40,8 @@ _SHORT = 6
 """Words up to which an answer is a value: it is in a text or not, whatever is said around it."""
 _LONG_TEXT = 50
 """Words from which a text may say the right thing in other words."""
-_RUN_ON = 10
-"""Characters after the answer from which a model did not stop; fewer make another answer."""
 _GOES_ON = 3
-"""The same after a call, JSON or a program, which ends with its last bracket."""
+"""Characters after a call, JSON or a program from which a model did not stop."""
 _ROLES = ("user", "assistant", "system")
 _NEXT_TURN = re.compile(rf"<\||(?:{'|'.join(_ROLES)})\s*\n")
 """What is left of the marks of a chat where the next turn begins."""
@@ -110,7 +108,7 @@ def is_ran_on(item: Lost) -> bool:
     was, now = (item.response_before or "").strip(), (item.response_after or "").strip()
     form = structure.form_of(was)
     rest = wrapping.rest_after(now, was, form) if was else None
-    fewest = _RUN_ON if form is None else _GOES_ON
+    fewest = 1 if form is None else _GOES_ON
     if rest is None or len(rest.strip("` \n")) < fewest:
         return False
     if _NEXT_TURN.match(rest):
@@ -483,8 +481,9 @@ def _is_begun(now: str, was: str) -> bool:
 
 def _stops_in_form(now: str, was: str) -> bool:
     """The text ends in the middle of a call, JSON or a program."""
-    is_code = structure.form_of(was) == "code"
-    return (compared.breaks_off_code if is_code else compared.breaks_off_value)(now, was)
+    if structure.form_of(was) == "code":
+        return compared.breaks_off_code(now)
+    return compared.breaks_off_value(now, was)
 
 
 def _first_value(text: str) -> str | None:
@@ -493,7 +492,8 @@ def _first_value(text: str) -> str | None:
     value = _NEXT_TURN.sub("", f"{first}\n").strip()
     follows = "\n" in text.strip() and (value != first or not 0 < len(second.split()) <= _VALUE)
     follows = follows or second.strip() in _ROLES
-    return value if follows and 0 < len(value.split()) <= _VALUE and value[-1] not in ":," else None
+    is_value = 0 < len(value.split()) <= _VALUE and value[-1] not in ":,`"
+    return value if follows and is_value else None
 
 
 def _is_value(item: Lost) -> bool:
