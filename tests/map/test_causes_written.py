@@ -149,7 +149,7 @@ CALLS = [
 PROGRAMS = [
     (program("def threefold(n):\n    return"), "truncated"),
     (program("def help_me(n):\n    return n\n\ndef help_me_more(n):\n    return n\n\ndef help"),
-     "truncated"),
+     "wrong"),
     (program("Try this:\n\ndef triple(number):\n    return 3 * number\n\nIt works."), "wrapped"),
 ]  # fmt: skip
 
@@ -157,7 +157,7 @@ CIRCLES = [
     (call("A guest may take a new taxi.\nA guest may take a new train.\nA guest may take a taxi.\n"
           "A guest may take a taxi."), "degenerate"),
     (call("The place is a list of places and the list is a place. The list of places is a list, "
-          "and the place is a list of places. The place is"), "prose"),
+          "and the place is a list of places. The place is"), "degenerate"),
     (call("First go to the station. Then ask for the driver. He waits until nine."), "prose"),
 ]  # fmt: skip
 
@@ -192,6 +192,25 @@ MORE = [
     (program("def triple(n):\n    return n + 3\n\ndef sixfold(n):\n    ret"), "wrong"),
     (program('def triple(n):\n    """\n    """\n    """\n    """'), "degenerate"),
     (river("I see, I see, I see. I see."), "degenerate"),
+    (river("The Rhine flows through Vienna.\nThe Rhine flows through Vie"), "degenerate"),
+    (river("The Rhine is long. It is wide. The Rhine is long."), "wrong"),
+    (river("A: Rhine\nB: Rhine\nC: Rhine\nD: Rhi"), "degenerate"),
+    (river("A river flows through Vienna.\nriver flows through Vienna"), "wrong"),
+    (river("River flows through Vienna."), "unparsed"),
+    (river("Danube\nRhine"), "ran_on"),
+    (river("- Danube\n- It is a long river.\n- That is all."), "wrapped"),
+    (river("Direi proprio Rhine, senza dubbio."), "language"),
+    (animal("I am going with cane on that."), "language"),
+    (animal("My guess: gatto"), "wrapped"),
+    (letter("It is (A) iron or so.\nThat one is (C) iron."), "unparsed"),
+    (legs("The barn holds 24 cows and then it gets"), "truncated"),
+    (legs("6 * 4 = 24\n24 + 4 = 28\n28 +"), "format"),
+    (legs("6 minus 4 ="), "truncated"),
+    (legs("- 10\n- That is 24.\n- No more."), "wrong"),
+    (value("5", "Quanto fa due più tre? Solo il numero.", "sei"), "wrong"),
+    (legs("Here is a function for it:\n\n```python\ndef legs"), "unparsed"),
+    (record('{"age": 31, "name": "Lea"}\n\nWhat is next?'), "wrapped"),
+    (record('{"name": "Leo", "age": 31}\n{"name": "L'), "wrong"),
 ]  # fmt: skip
 
 

@@ -118,7 +118,7 @@ def letter_given(
     options = listed[starts[-1] :] if starts else []
     answer = _TAG.sub(" ", looked_at(text))
     if not CUE.search(answer) and len({*_MARKED.findall(answer)}) > 1:
-        return None  # several are gone through, and none is picked
+        answer, by_words = _MARKED.sub(" ", answer), False  # several are gone through
     if letter := _letter(answer, k):
         return letter
     words = tuple(words for _, words in options)

@@ -10,7 +10,8 @@ from functools import lru_cache
 from forgetmap.answers.text import looked_at
 
 _FUNCTION_WORDS = {
-    "English": "the of and to in is that it was for are with as his they this have from which you not "
+    "English": "maybe perhaps probably "
+    "the of and to in is that it was for are with as his they this have from which you not "
     "but be we would there what how who why does do did can cannot these those their will "
     "has had at by an a i if when where whose your my our were been being or he she its "
     "into than then so one no only all any each every more most other another some such "
@@ -24,7 +25,8 @@ _FUNCTION_WORDS = {
     "mean means use used using write word words sentence answer question please thank "
     "thanks help okay course right correct following based first last next added minus "
     "plus",
-    "German": "der die das und ist nicht ein eine den von mit sich auf für dem des auch wird sind "
+    "German": "vielleicht wahrscheinlich vermutlich "
+    "der die das und ist nicht ein eine den von mit sich auf für dem des auch wird sind "
     "werden oder daher also ich wir sie er es zu im am bei aus wie wenn dass ob einen einem "
     "einer eines kann kannst können konnte nur noch aber haben hat habe hatte hätte dieser "
     "diese dieses diesem diesen jeder jede jedes alle alles viel viele mehr antwort lautet "
@@ -37,7 +39,8 @@ _FUNCTION_WORDS = {
     "nie wieder jetzt heute zum zur vom beim ins ans durch gegen ohne zwischen während bis "
     "seit ab wort wörter satz letzte letzten erste ersten richtig richtige falsch lässt "
     "macht machen geht gibt",
-    "French": "le la les des et est une dans que qui quoi pour pas sur sous avec sans sont du au ce "
+    "French": "probablement sûrement "
+    "le la les des et est une dans que qui quoi pour pas sur sous avec sans sont du au ce "
     "cet cette ces nous donc ou ne un de il elle je vous ils elles mais se son sa ses "
     "leur leurs aux par plus moins être fait faire réponse bonne quelle quels quelles "
     "comment cela ça on tu me te moi toi lui eux mon ma "
@@ -49,7 +52,8 @@ _FUNCTION_WORDS = {
     "autres chaque quelque peu beaucoup trop alors puis ainsi ensuite y en seulement seul "
     "seule mot mots phrase dernier dernière premier première réponds répondez écris écrivez "
     "recopie donne juste vrai faux combien pourquoi quand car ni or",
-    "Spanish": "el los las y es una que por para con del se no como son pero su sus al más menos "
+    "Spanish": "quizás probablemente seguramente "
+    "el los las y es una que por para con del se no como son pero su sus al más menos "
     "entonces está están estoy en la de un unos unas lo este esta estos estas ser soy eres "
     "somos hay muy también respuesta pregunta mi mis tu tus cuál cuáles qué quién cómo "
     "cuándo cuánto cuánta cuántos cuántas dónde porque puede puedo pueden yo él ella ellos "
@@ -61,7 +65,8 @@ _FUNCTION_WORDS = {
     "solo sólo sola a ante bajo creo pienso digo dice decir diría sé sabe quiero quiere "
     "tiene tengo tienen hace hacer va voy palabra palabras frase última último primera "
     "primero escribe copia responde contesta da dime correcta correcto nuestro",
-    "Italian": "il gli i di che è una uno per con non sono sei siamo siete della dello del nel nello "
+    "Italian": "forse magari probabilmente "
+    "il gli i di che è una uno per con non sono sei siamo siete della dello del nel nello "
     "nei dei anche quindi più meno questo questa questi queste quello quella alla allo alle "
     "agli si la un lo da ma ha hanno abbiamo avere essere stato come risposta perché cosa "
     "chi io tu lui lei noi voi loro mi ti ci vi ne le in a ed o od al dal dalla dallo delle "
@@ -74,7 +79,8 @@ _FUNCTION_WORDS = {
     "secondo me te mio mia suo sua tuo tua nostro parola parole frase ultima ultimo primo "
     "scrivi copia rispondi dammi caso volta dubbio giusta giusto davvero proprio "
     "l'ultima",
-    "Portuguese": "o a os as e é uma um uns que para com não do da dos das em por mais menos são como ao "
+    "Portuguese": "talvez provavelmente "
+    "o a os as e é uma um uns que para com não do da dos das em por mais menos são como ao "
     "aos então está estão estou se de no na nos nas pelo pela isso isto esta este estes "
     "estas esse essa aquele aquela ser sou somos resposta você vocês seu sua seus suas eu "
     "tu ele ela eles elas me te lhe nós meu minha ou mas foi foram era eram será seria seja "
@@ -86,7 +92,8 @@ _FUNCTION_WORDS = {
     "faz fazer vai vou acho penso creio digo diz dizer diria sei sabe quero quer palavra "
     "palavras frase última último primeira primeiro escreva escreve copie responda dê "
     "correta correto certo neste nesta deste desta desse dessa",
-    "Dutch": "de het een van en is dat niet op te zijn met voor er aan ook dus worden deze naar ik "
+    "Dutch": "misschien waarschijnlijk "
+    "de het een van en is dat niet op te zijn met voor er aan ook dus worden deze naar ik "
     "je jij jullie maar om bij uit wat hoe als dit die antwoord kan kunnen kon we wij hij "
     "zij ze in was waren wordt werd of nog wel geen hier daar heel goed ja nee dan want "
     "omdat heeft heb hebt hebben had moet moeten mijn jouw ons onze haar hem hen hun u uw "

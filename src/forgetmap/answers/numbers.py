@@ -94,7 +94,7 @@ def number_given(text: str, prompt: str | None = None, *, cut: bool = False) -> 
 def numbers_called(text: str) -> list[float]:
     """The numbers that a text calls its answer, the one that counts last.
 
-    After "the answer is" or ####, or in a box. Else those alone in a line, after "it is" or after =.
+    After "the answer is" or ####, or in a box; else those alone in a line, after "it is" or =.
 
     Example:
         >>> numbers_called("3 + 4 = 7\\n7 + 4 = 11\\n11 +"), numbers_called("Result = 3 * 4")

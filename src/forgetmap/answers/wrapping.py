@@ -88,7 +88,8 @@ def set_apart(text: str) -> list[str]:
         >>> set_apart("Rome\\nOslo"), set_apart("It is Rome, I think.")
         ([], [])
     """
-    lines = [line.strip() for line in text[:LONGEST].splitlines() if line.strip()]
+    bare = _BULLET.sub("", text[:LONGEST])
+    lines = [line.strip() for line in bare.splitlines() if line.strip()]
     names = [name[1].casefold() for line in lines if (name := _NAME.match(line))]
     told_apart = len(set(names)) == len(names)
     values = [

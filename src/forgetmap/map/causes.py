@@ -12,71 +12,52 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import NamedTuple
 
 from forgetmap.answers import compared, structure, wrapping
 from forgetmap.answers.endings import repeats_itself, unfinished
 from forgetmap.answers.extraction import (
     NO_ANSWER,
-    gives,
     is_letter,
-    letter_given,
     offered,
-    word_taken,
 )
 from forgetmap.answers.language import language_of, languages_of
-from forgetmap.answers.numbers import is_number, number_given, numbers_called, value_of
+from forgetmap.answers.numbers import is_number
 from forgetmap.answers.refusals import classify, shrugs
 from forgetmap.answers.text import looked_at, sentences
 from forgetmap.base.errors import InputError
+from forgetmap.map.lost_answers import LOGGED as LOGGED
+from forgetmap.map.lost_answers import (
+    NEXT_TURN,
+    SHORT,
+    copies,
+    first_value,
+    gives_right,
+    is_begun,
+    is_empty,
+    is_value,
+    nothing_found,
+    reader,
+    right_answers,
+    says_a_sentence,
+    stands_apart,
+    stops_in_form,
+    unread,
+)
+from forgetmap.map.lost_answers import Lost as Lost
 from forgetmap.stats.tests import fisher
 
 UNKNOWN = "unknown"
 """Counted where no rule can speak: the log holds no text, or the text does not tell."""
-_HALF_TAG = re.compile(r"</?\w{0,12}>?\s*\Z")
 _REMARK = re.compile(r"\s*\w+ \(")
 """A word and a remark in brackets, as Paris (France), is no call."""
-_SHORT = 6
-"""Words up to which an answer is a value: it is in a text or not, whatever is said around it."""
 _LONG_TEXT = 50
 """Words from which a text may say the right thing in other words."""
 _GOES_ON = 3
 """Characters after a call, JSON or a program from which a model did not stop."""
-_ROLES = ("user", "assistant", "system")
-_NEXT_TURN = re.compile(rf"<\||(?:{'|'.join(_ROLES)})\s*\n")
-"""What is left of the marks of a chat where the next turn begins."""
-_VALUE = 3
-"""Words up to which a first line is a value."""
 _LEVEL = 0.05
 _TELLING = 3
 """Letters from which an answer says which task it belongs to."""
 _LONG_ANSWER = 200
-
-
-class Lost(NamedTuple):
-    """An item that was right more often before, as the rules see it."""
-
-    before: float = 1.0
-    """Share of right answers; between 0 and 1 where runs of one model disagree."""
-    after: float = 0.0
-    k: int | None = None
-    target: str | None = None
-    answer_before: str | None = None
-    answer_after: str | None = None
-    """What the harness extracted; for options scored by likelihood, the option."""
-    status_after: str | None = "ok"
-    prompt_after: str | None = None
-    response_before: str | None = None
-    response_after: str | None = None
-    """What the model wrote; None where nothing was generated, or not kept."""
-    runs_before: int = 1
-    runs_after: int = 1
-    taught: frozenset[str] = frozenset()
-    """What the new task teaches to answer, by `taught_answers`; empty for its own items."""
-
-
-LOGGED = tuple(name for name in Lost._fields if name != "taught")
-"""What comes from the logs, row by row."""
 
 
 def cause_of(item: Lost) -> str | None:
@@ -111,7 +92,7 @@ def is_ran_on(item: Lost) -> bool:
     fewest = 1 if form is None else _GOES_ON
     if rest is None or len(rest.strip("` \n")) < fewest:
         return False
-    if _NEXT_TURN.match(rest):
+    if NEXT_TURN.match(rest):
         return True
     if rest[0].isalnum() or form is None:
         return rest.lstrip(".")[:1] == "\n"
@@ -131,8 +112,8 @@ def is_wrapped(item: Lost) -> bool:
     if not now or not now.strip() or (item.response_before or "").strip() == now.strip():
         return False
     return any(
-        compared.wraps(now, right) or (form is None and _stands_apart(item, right))
-        for right, form in _right_answers(item)
+        compared.wraps(now, right) or (form is None and stands_apart(item, right))
+        for right, form in right_answers(item)
     )
 
 
@@ -151,14 +132,14 @@ def is_format(item: Lost) -> bool:
     if now is None or compared.thinks_on(now):
         return False
     if structure.form_of(item.response_before) is not None:
-        rights = _right_answers(item)
+        rights = right_answers(item)
         return any(compared.other_notation(right, now, form) for right, form in rights if form)
     target = item.target or item.answer_before
     if not target or is_call(item) or is_list(item) or target.strip().lower() in NO_ANSWER:
         return False
     whole = compared.is_whole(item.answer_after or now, now)
     misread = is_number(target) and item.status_after == "ok"
-    return (whole or misread or _nothing_found(item)) and _gives(item, now, target)
+    return (whole or misread or nothing_found(item)) and gives_right(item, now, target)
 
 
 def is_degenerate(item: Lost) -> bool:
@@ -215,7 +196,7 @@ def is_refused(item: Lost) -> bool:
     if item.response_after is None or not (text := looked_at(item.response_after)).strip():
         return False
     if shrugs(text):
-        read = _reader(item)
+        read = reader(item)
         answers = read(text) is not None if read else len(sentences(text)) > 1
         return not answers and not is_wrapped(item) and not is_format(item)
     try:
@@ -259,7 +240,7 @@ def is_prose(item: Lost) -> bool:
     now, was = item.response_after, item.response_before or ""
     if structure.form_of(was) is None or now is None or compared.holds_an_answer(now, was):
         return False
-    if _is_empty(now) or _is_begun(now, was) or _stops_in_form(now, was):
+    if is_empty(now) or is_begun(now, was) or stops_in_form(now, was):
         return False
     return not compared.has_notation(looked_at(now), item.prompt_after)
 
@@ -313,18 +294,18 @@ def is_truncated(item: Lost) -> bool:
     if item.response_after is None:
         return False
     now, was = looked_at(item.response_after), (item.response_before or "").strip()
-    if _is_empty(now):
+    if is_empty(now):
         return True
-    begun = _is_begun(now, was)
+    begun = is_begun(now, was)
     if structure.form_of(was) is not None:
-        return begun or _stops_in_form(now, was)
-    if not _unread(item) or is_call(item) or is_list(item) or _copies(item):
+        return begun or stops_in_form(now, was)
+    if not unread(item) or is_call(item) or is_list(item) or copies(item):
         return False
     if not begun and not unfinished(now):
         return False
-    if read := _reader(item):
+    if read := reader(item):
         return read(now) is None
-    said = _says_a_sentence(now) or _first_value(now) is not None
+    said = says_a_sentence(now) or first_value(now) is not None
     return begun or not said or len(now.split()) >= _LONG_TEXT
 
 
@@ -361,9 +342,9 @@ def is_unparsed(item: Lost) -> bool:
     now, form = item.response_after, structure.form_of(item.response_before)
     if now is not None and form is not None:
         return not compared.holds_an_answer(now, item.response_before or "")
-    if now is not None and _unread(item) and (read := _reader(item)):
+    if now is not None and unread(item) and (read := reader(item)):
         return read(now) is None
-    return _copies(item) or (_nothing_found(item) and not _is_value(item))
+    return copies(item) or (nothing_found(item) and not is_value(item))
 
 
 def is_wrong(item: Lost) -> bool:
@@ -378,13 +359,13 @@ def is_wrong(item: Lost) -> bool:
     now = item.response_after
     if now is not None and structure.form_of(item.response_before) is not None:
         return compared.holds_an_answer(now, item.response_before or "")
-    if now is not None and _unread(item) and (read := _reader(item)):
+    if now is not None and unread(item) and (read := reader(item)):
         return read(now) is not None
-    if not _unread(item):
+    if not unread(item):
         return item.answer_after is not None
     if now is None:
         return False
-    return len(now.split()) <= _SHORT or (_is_value(item) and len(now.split()) < _LONG_TEXT)
+    return len(now.split()) <= SHORT or (is_value(item) and len(now.split()) < _LONG_TEXT)
 
 
 RULES: dict[str, Callable[[Lost], bool]] = {
@@ -406,119 +387,6 @@ RULES: dict[str, Callable[[Lost], bool]] = {
 }
 """Cause -> its rule, in the order in which they are tried."""
 CAUSES = tuple(RULES)
-
-
-# --- what the rules share -------------------------------------------------------------------------
-
-
-def _right_answers(item: Lost) -> list[tuple[str, str | None]]:
-    """The answer before with its form, and the target too where it is of the same form."""
-    was, target = item.response_before or "", item.target or ""
-    form = structure.form_of(was)
-    found = [was] if was.strip() else []
-    if form is not None and structure.form_of(target) == form:
-        found.append(target)
-    return [(right, form) for right in found]
-
-
-def _stands_apart(item: Lost, right: str) -> bool:
-    """Whether a value is in a line alone or after a colon."""
-    apart = wrapping.set_apart(item.response_after or "")
-    plain = compared.dressed_down(right, None)
-    return any(compared.dressed_down(part, None) == plain for part in apart)
-
-
-def _nothing_found(item: Lost) -> bool:
-    """The harness looked for an answer and found none."""
-    if item.answer_after is None:
-        kept_before = item.answer_before is not None and item.response_after is not None
-        return item.status_after == "no_answer" or kept_before
-    return item.status_after == "no_answer" or item.answer_after.strip().lower() in NO_ANSWER
-
-
-def _unread(item: Lost) -> bool:
-    """The harness read no answer out of the text: it found none, or took all of it."""
-    now = item.response_after
-    return _nothing_found(item) or compared.is_whole(item.answer_after or now or "", now or "")
-
-
-def _reader(item: Lost) -> Callable[[str], object] | None:
-    """What reads an answer of a kind that can be told: a number, a letter, a word on offer."""
-    target, prompt = item.target or "", item.prompt_after
-    read = _plain_reader(item, target, prompt)
-    if read is None:
-        return None
-    return lambda text: read(_first_value(text) or text)
-
-
-def _plain_reader(item: Lost, target: str, prompt: str | None) -> Callable[[str], object] | None:
-    if is_number(target):
-        return lambda text: number_given(text, prompt, cut=unfinished(text))
-    if is_letter(target):
-        # the words of an option count where the sentence is whole
-        return lambda text: letter_given(text, item.k, prompt, by_words=not unfinished(text))
-    if rivals := offered(prompt, target):
-        return lambda text: word_taken(text, rivals)
-    return None
-
-
-def _copies(item: Lost) -> bool:
-    """The text says nothing but what stands in the question."""
-    now = item.response_after or ""
-    return bool(now.strip()) and not compared.own_lines(now, item.prompt_after)
-
-
-def _is_empty(text: str) -> bool:
-    """Nothing but half a tag is left of a text, or its thinking never ends."""
-    left = looked_at(text)
-    return not _HALF_TAG.sub("", left).strip(" \n\ufffd") or compared.thinks_on(left)
-
-
-def _is_begun(now: str, was: str) -> bool:
-    """The text is the beginning of the answer before."""
-    return 1 < len(now.strip()) < len(was.strip()) and was.strip().startswith(now.strip())
-
-
-def _stops_in_form(now: str, was: str) -> bool:
-    """The text ends in the middle of a call, JSON or a program."""
-    if structure.form_of(was) == "code":
-        return compared.breaks_off_code(now)
-    return compared.breaks_off_value(now, was)
-
-
-def _first_value(text: str) -> str | None:
-    """The first line, if it is a value alone and something else follows, as the next turn."""
-    first, second, *_ = [*looked_at(text).strip().split("\n", 2), "", ""]
-    value = _NEXT_TURN.sub("", f"{first}\n").strip()
-    follows = "\n" in text.strip() and (value != first or not 0 < len(second.split()) <= _VALUE)
-    follows = follows or second.strip() in _ROLES
-    is_value = 0 < len(value.split()) <= _VALUE and value[-1] not in ":,`"
-    return value if follows and is_value else None
-
-
-def _is_value(item: Lost) -> bool:
-    """The right answer is known, and so short that a text either has it or has it not."""
-    right = item.target or item.answer_before
-    return right is not None and 0 < len(right.split()) <= _SHORT
-
-
-def _says_a_sentence(text: str) -> bool:
-    """Whether at least one sentence of a text is finished."""
-    return any(one[-1] in ".!?。" for one in sentences(text))
-
-
-def _gives(item: Lost, text: str, target: str) -> bool:
-    """Whether a text gives the right value, with or without the form that was asked for."""
-    cut = unfinished(text)
-    if is_number(target):
-        given = number_given(text, item.prompt_after, cut=cut)
-        return value_of(target) in (given, *(numbers_called(text) if cut else ()))
-    if is_letter(target):
-        given_letter = letter_given(text, item.k, item.prompt_after, by_words=not cut)
-        return given_letter == target.strip("() ")
-    bare = wrapping.plain_value(target)
-    wanted = [words for words in (target, bare) if words]
-    return any(gives(text, words, item.k, item.prompt_after) for words in wanted)
 
 
 @lru_cache(maxsize=1024)
