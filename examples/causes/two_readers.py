@@ -1,6 +1,6 @@
-"""Put the labels of two people together, and run the rules once.
+"""Put the labels of two readers together, and run the rules once.
 
-    python two_people.py A.jsonl B.jsonl [DECIDED.jsonl]
+    python two_readers.py A.jsonl B.jsonl [DECIDED.jsonl]
 
 A and B hold a line `{"id": ..., "label": ...}` for every answer of the eighth look. Where the two
 differ, DECIDED holds the final label. While one is missing, this lists what is left to decide and
