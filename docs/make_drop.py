@@ -18,6 +18,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from forgetmap.map.example import example_logs
 from forgetmap.pairing.two_logs import LogPair
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Samples
@@ -53,6 +54,9 @@ def build(folder: Path) -> str:
     shutil.copy(dist / "duckdb-browser-eh.worker.js", folder / "duckdb.worker.js")
     shutil.copy(SOURCES / "index.html", folder)
     shutil.copy(SOURCES / "drop.css", folder)
+    (folder / "example").mkdir(exist_ok=True)
+    for log in example_logs():
+        shutil.copy(log, folder / "example")
     (folder / "page.css").write_text(_asset("page.css"), encoding="utf-8")
     (folder / "recipes.json").write_text(json.dumps(recipes()), encoding="utf-8")
     return ""
@@ -115,9 +119,8 @@ def _recipe(repeats: int, columns: dict[str, Any]) -> dict[str, Any]:
 
 def _shared() -> str:
     """The words and numbers of the report, as a module."""
-    words = _asset("shared/basics.js").partition("// --- light and dark")[0]
-    names = "brief, byId, endOf, make, percent, points, SNIPPET, whole, withoutCue"
-    return f"{words}\n{_asset('shared/snippets.js')}\nexport {{ {names} }};\n"
+    names = "brief, byId, endOf, make, percent, points, setUpTheme, SNIPPET, whole, withoutCue"
+    return f"{_asset('shared/basics.js')}\n{_asset('shared/snippets.js')}\nexport {{ {names} }};\n"
 
 
 def _asset(name: str) -> str:

@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
+from itertools import product
 from pathlib import Path
 
 import make_drop
@@ -108,20 +109,18 @@ def write_gallery(folder: Path, *, pictures: bool, drop: bool) -> None:
     write_page(folder / "theory.html")
     with tempfile.TemporaryDirectory() as spare:
         write_kept(folder, Path(spare), told)
-    taken = take_pictures(folder) if pictures else set()
+    taken = take_pictures(folder, drop=drop) if pictures else set()
     lines = [
         "# Gallery",
         "",
         "Every page is live: open it and click. None of them asks the network.",
     ]
     if drop:
-        lines += ["", "## Your own logs, here in the browser", "", DROP]
+        lines += ["", "## Your own logs, here in the browser", "", DROP, ""]
+        lines += pictures_of("drop", taken, "../drop/index.html")
     for name, says in GALLERY.items():
         lines += ["", f"## {says}", "", f"[Open the page]({name}.html)", ""]
-        shots = sorted(shot for shot in taken if shot.startswith(name.partition("/")[0]))
-        if shots:
-            images = "\n".join(f"[![{shot}]({shot})]({name}.html)" for shot in shots)
-            lines += ['<div class="gallery" markdown>', images, "</div>"]
+        lines += pictures_of(name.partition("/")[0], taken, f"{name}.html")
     (folder / "index.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -149,7 +148,14 @@ def write_kept(folder: Path, spare: Path, logs: Path) -> None:
         write_text(folder / "comparisons" / str(number) / "index.html", text)
 
 
-def take_pictures(folder: Path) -> set[str]:
+def pictures_of(name: str, taken: set[str], page: str) -> list[str]:
+    """The pictures of one page side by side; each leads to the page."""
+    shots = sorted(shot for shot in taken if shot.startswith(f"{name}-"))
+    images = [f"[![{shot}]({shot})]({page})" for shot in shots]
+    return ['<div class="gallery" markdown>', *images, "</div>"] if shots else []
+
+
+def take_pictures(folder: Path, *, drop: bool) -> set[str]:
     """Pictures at three widths, light and dark; none where there is no Chromium."""
     browser_path = shutil.which("chromium") or shutil.which("chromium-browser")
     if not browser_path:
@@ -157,21 +163,21 @@ def take_pictures(folder: Path) -> set[str]:
         return set()
     from playwright.sync_api import sync_playwright
 
+    pages = {name.partition("/")[0]: folder / f"{name}.html" for name in GALLERY}
+    if drop:
+        pages["drop"] = PAGES / "drop" / "index.html"
     taken = set()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        for name in GALLERY:
-            for scheme in ("light", "dark"):
-                for width in WIDTHS:
-                    page = browser.new_page(
-                        viewport={"width": width, "height": 900}, color_scheme=scheme
-                    )
-                    page.goto((folder / f"{name}.html").as_uri())
-                    page.wait_for_selector("html[data-ready]")
-                    shot = f"{name.partition('/')[0]}-{width}-{scheme}.png"
-                    page.screenshot(path=folder / shot)
-                    page.close()
-                    taken.add(shot)
+        for (name, path), scheme, width in product(pages.items(), ("light", "dark"), WIDTHS):
+            size = {"width": width, "height": 900}
+            page = browser.new_page(viewport=size, color_scheme=scheme)
+            page.goto(path.as_uri())
+            if name != "drop":  # which takes its scripts from a server alone
+                page.wait_for_selector("html[data-ready]")
+            taken.add(shot := f"{name}-{width}-{scheme}.png")
+            page.screenshot(path=folder / shot)
+            page.close()
         browser.close()
     return taken
 

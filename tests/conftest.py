@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ import forgetmap
 from forgetmap import api
 from logs import Workplace, items, write_jsonl
 from places import SHARED
+from tiny_llama import make_tiny_model
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("default")
@@ -34,6 +38,28 @@ def _demo_once(**files: Path) -> forgetmap.ForgettingMap:
 
 # Many examples in docstrings and pages begin with the map of the bundled example.
 forgetmap.demo = _demo_once
+
+
+MODEL_EXAMPLES = (
+    "forgetmap.evaluate.run.evaluate",
+    "forgetmap.mitigate.merge.merging.merge",
+)
+"""Examples in docstrings that ask a model; they find two small ones in `models`."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.name in MODEL_EXAMPLES:
+            item.add_marker("model")
+            item.runtest = functools.partial(_beside_models, item.runtest)  # type: ignore[method-assign]
+
+
+def _beside_models(run: Callable[[], None]) -> None:
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for seed, name in enumerate(("before", "after")):
+            make_tiny_model(Path("models", name), seed)
+        run()
 
 
 def pytest_collection_finish() -> None:

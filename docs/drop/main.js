@@ -4,10 +4,11 @@
 import * as duckdb from "@duckdb/duckdb-wasm";
 import { HISTOGRAM_COLUMNS, mapOf, sumsByTask } from "./estimates.js";
 import { asCsv, BadLog, COLUMNS, readLog } from "./read.js";
-import { brief, byId, endOf, make, percent, points, SNIPPET, whole, withoutCue } from "./shared.js";
+import { brief, byId, endOf, make, percent, points, setUpTheme, SNIPPET, whole, withoutCue } from "./shared.js";
 
 const SIDES = ["before", "after"];
 const MOST_ITEMS = 50;
+const EXAMPLE = { before: "smollm2-before.parquet", after: "smollm2-airports-sft-0.parquet" };
 const logs = {};
 
 const say = (text, isWrong = false) => {
@@ -75,7 +76,7 @@ function check(name, stock) {
 
 // --- what is shown -----------------------------------------------------------------------------
 
-async function compare() {
+async function compare(fresh) {
   say("Reading …");
   opening ??= openDatabase();
   const stocks = [];
@@ -95,7 +96,7 @@ async function compare() {
   if (!sums.size) throw new BadLog("the logs have no item in common: are these logs of the same tasks?");
   for (const sql of recipe.listing) await ask(sql);
   showItems(await ask(`${recipe.items} LIMIT ${MOST_ITEMS}`));
-  show(sums, new Set());
+  show(sums, fresh);
   say("");
 }
 
@@ -195,7 +196,8 @@ function table(heads, rows) {
 
 // --- files come in -----------------------------------------------------------------------------
 
-async function take(side, file) {
+// `taught` are tasks that are known to be new.
+async function take(side, file, taught = []) {
   logs[side] = file;
   const slot = document.querySelector(`[data-side=${side}]`);
   slot.classList.add("full");
@@ -203,7 +205,7 @@ async function take(side, file) {
   byId("result").hidden = true;
   if (!SIDES.every((each) => logs[each])) return say("Now the other log.");
   try {
-    await compare();
+    await compare(new Set(taught));
   } catch (error) {
     say(error instanceof BadLog ? error.message : `The logs cannot be mapped here (${error.message}); use forgetmap compare`, true);
   }
@@ -218,3 +220,12 @@ for (const side of SIDES) {
 }
 // A file that misses its place must not replace the page.
 for (const kind of ["dragover", "drop"]) document.addEventListener(kind, (event) => event.preventDefault());
+
+byId("example").addEventListener("click", async () => {
+  for (const [side, name] of Object.entries(EXAMPLE)) {
+    const content = await (await fetch(here(`example/${name}`))).blob();
+    await take(side, new File([content], name), ["airports"]);
+  }
+});
+setUpTheme();
+document.documentElement.dataset.ready = "true";

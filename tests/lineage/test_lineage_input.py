@@ -140,7 +140,7 @@ def test_a_graph_made_in_python_is_checked_too() -> None:
 def test_the_command_prints_the_tree(work: Path) -> None:
     result = run("pipeline.yaml", "--draws", "200", "--json", "out.json", "--csv", "out.csv")
     assert (result.exit_code, result.stderr) == (0, "")
-    for text in ("base", "├── ", "merge merged: of 11 items 3 lost by merging, 1 new", "lost for"):
+    for text in ("base", "├─ ", "merge merged: of 11 items 3 lost by merging, 1 new", "lost for"):
         assert text in result.stdout
     assert (work / "out.json").exists()
     assert (work / "out.csv").read_text().startswith("before,after,edge,")

@@ -159,3 +159,24 @@ def crowded_labels(page: Page) -> list[str]:
     """Labels of charts that meet or leave their chart, and words that do not fit their place."""
     found: list[str] = page.evaluate(CROWDED)
     return found
+
+
+CUT_OFF = """() => [...document.body.querySelectorAll("*")].flatMap((element) => {
+    const texts = [...element.childNodes].filter((node) => node.nodeType === 3);
+    const isText = texts.some((node) => node.textContent.trim());
+    const isMeant = element.closest(".chart, .skip");
+    if (!isText || isMeant || !element.checkVisibility()) return [];
+    const { overflowX } = getComputedStyle(element);
+    const isCut = overflowX === "hidden" && element.scrollWidth > element.clientWidth + 1;
+    const isOpen = (one) => getComputedStyle(one).overflowX === "visible";
+    let parent = element;
+    while (parent && isOpen(parent)) parent = parent.parentElement;
+    const isOutside = !parent && element.getBoundingClientRect().right > innerWidth + 1;
+    return isCut || isOutside ? [`${element.tagName}: ${element.textContent.slice(0, 60)}`] : [];
+})"""
+
+
+def cut_off(page: Page) -> list[str]:
+    """Texts that end at an edge where nobody can scroll to the rest."""
+    found: list[str] = page.evaluate(CUT_OFF)
+    return found

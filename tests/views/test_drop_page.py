@@ -14,7 +14,7 @@ import duckdb
 import orjson
 import pytest
 
-from browser import Visit, chromium, serious_faults
+from browser import Visit, chromium, cut_off, serious_faults, visit
 from forgetmap.map.comparison import compare_logs
 from forgetmap.map.example import example_logs
 from forgetmap.samples.identity import content_hash
@@ -126,6 +126,23 @@ def test_the_example_is_mapped_as_by_the_command_line(browser: Browser, address:
         *("duckdb.worker.js", "duckdb.wasm", "recipes.json"),
     }
     assert found.page.evaluate("performance.getEntriesByType('resource').length") < 12
+
+
+@pytest.mark.parametrize("width", [1440, 768, 360])
+def test_it_looks_like_every_other_page(browser: Browser, address: str, width: int) -> None:
+    """The example is one click away; nothing is cut off, light and dark."""
+    found = visit(browser, address, width=width, color_scheme="light")
+    found.page.click("#example")
+    found.page.wait_for_selector(f"{MAPPED}, #said.wrong", state="attached", timeout=120_000)
+    assert found.text("#finding").startswith("Lost 10.4 %")
+    for scheme in ("light", "dark"):
+        found.page.emulate_media(color_scheme=scheme)
+        found.page.wait_for_selector(f"html[data-theme={scheme}]")
+        assert found.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert cut_off(found.page) == []
+        assert serious_faults(found.page) == []
+    assert found.said == []
+    found.page.context.close()
 
 
 def test_its_policy_lets_nothing_out(browser: Browser, address: str) -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browser import chromium, crowded_labels, seen_whole, serious_faults, visit
-from forgetmap import demo, lineage, study
+from browser import chromium, crowded_labels, cut_off, seen_whole, serious_faults, visit
+from forgetmap import compare, demo, lineage, study
 from forgetmap.capabilities.drift import drift, open_scores
 from forgetmap.gate.baseline import compare_with_baseline, save_baseline
 from forgetmap.gate.policy import Policy
@@ -72,12 +72,22 @@ def write_hundred_page(path: Path) -> None:
 
 
 PAIR = ("before", "airports-sft-0")
+EXAMPLE = ROOT / "examples" / "smollm2-airports"
 PAGES = {
     "report": lambda path: demo(report=path),
+    "report-lm-eval": lambda path: compare(
+        EXAMPLE / "before", EXAMPLE / "after", task_map=EXAMPLE / "tasks.csv", report=path
+    ),
     "drift": write_drift_page,
     "trend": write_trend_page,
     "lineage": lambda path: lineage(
         ROOT / "examples" / "study" / "pipeline.yaml", draws=200, report=path
+    ),
+    "lineage-branches": lambda path: lineage(
+        ROOT / "examples" / "lineage" / "pipeline.yaml", draws=200, report=path
+    ),
+    "lineage-run": lambda path: lineage(
+        ROOT / "examples" / "lineage" / "run", draws=200, report=path
     ),
     "hundred": write_hundred_page,
     "study": write_study_page,
@@ -93,19 +103,19 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return path
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_page_is_whole_at_every_width(
-    browser: Browser, page: Path, width: int, scheme: str
-) -> None:
-    found = visit(browser, page.as_uri(), width=width, color_scheme=scheme)
-    seen_whole(found.page)
-    assert found.page.evaluate("document.documentElement.scrollWidth") <= width
-    assert crowded_labels(found.page) == []
-    assert serious_faults(found.page) == []
-    assert found.page.get_attribute("html", "data-theme") == scheme
+def test_a_page_is_whole_at_every_width(browser: Browser, page: Path, width: int) -> None:
+    found = visit(browser, page.as_uri(), width=width, color_scheme="light")
+    for scheme in ("light", "dark"):
+        found.page.emulate_media(color_scheme=scheme)
+        found.page.wait_for_selector(f"html[data-theme={scheme}]")
+        seen_whole(found.page)
+        assert found.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert crowded_labels(found.page) == []
+        assert cut_off(found.page) == []
+        assert serious_faults(found.page) == []
     found.assert_quiet(page.as_uri())
-    found.page.close()
+    found.page.context.close()
 
 
 def test_every_page_has_the_same_header_and_footer(browser: Browser, page: Path) -> None:

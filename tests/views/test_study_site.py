@@ -155,7 +155,9 @@ def test_what_is_alike_stands_together() -> None:
 def test_the_charts_follow_the_choices(shown: Visit) -> None:
     go(shown, "#compare")
     kinds = "(id) => document.getElementById(id).data.map((one) => one.type)"
-    assert shown.page.evaluate(kinds, "compare-chart") == ["scatterpolar"] * 4
+    assert (
+        shown.page.evaluate(kinds, "compare-chart") == ["scatterpolar"] * 8
+    )  # and their intervals
     go(shown, "#compare?as=bars")
     assert shown.page.evaluate(kinds, "compare-chart") == ["bar"] * 4
     go(shown, "#trade?against=gained&tint=family")

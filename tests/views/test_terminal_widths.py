@@ -44,7 +44,7 @@ COMMANDS = {
 SAYS = {
     "compare": r"^old items .* lost +can't tell\s*$",
     "show": r"^airports +acc .* ok 800\s*$",
-    "lineage": r"sft .*\n.*against parent: lost, \? · lost",
+    "lineage": r"^├─ sft .* lost +can't tell\s*$",
     "drift": r"(worse|better|equivalent|\?)\s*$",
     "study": r"^instruction tuning .*\)\s*$",
     "gate": r"BLOCK",

@@ -23,6 +23,10 @@ def callable_package(package: str, home: str) -> None:
             return getattr(import_module(module), name)(*arguments, **options)
 
         @property
+        def __doc__(self) -> str | None:  # type: ignore[override]  # so is what it does
+            return getattr(import_module(module), name).__doc__  # type: ignore[no-any-return]
+
+        @property
         def __signature__(self) -> Signature:  # for help in notebooks and editors
             return signature(getattr(import_module(module), name))
 

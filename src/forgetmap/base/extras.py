@@ -16,6 +16,7 @@ ADDS = {
     "eval": "run models: transformers, adapters, GGUF, endpoints, lm-eval's tasks",
     "figures": "figures for papers",
     "inspect": "read packed logs of Inspect",
+    "mcp": "let coding agents ask (forgetmap mcp)",
     "notebook": "look through the items that changed in Jupyter",
     "ray": "run models on a cluster",
     "serve": "look at comparisons of any size in the browser",

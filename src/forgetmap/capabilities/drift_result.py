@@ -199,7 +199,18 @@ class DriftSettings(Frozen):
 
 
 class Drift(Result):
-    """What changed between two models, capability by capability, with how sure that is."""
+    """What changed between two models, capability by capability, with how sure that is.
+
+    Example:
+        >>> import forgetmap
+        >>> def scores(right):
+        ...     return forgetmap.Samples.from_rows(
+        ...         {"task": "boolq.core", "metric": "accuracy", "score": float(i < right),
+        ...          "item": forgetmap.content_hash(str(i))} for i in range(40))
+        >>> found = forgetmap.drift(scores(30), scores(10), draws=1000)
+        >>> [(cell.code, cell.verdict) for cell in found.capabilities if cell.judged]
+        [('C3', 'worse')]
+    """
 
     schema_version: int = DRIFT_SCHEMA_VERSION
     forgetmap_version: str = __version__

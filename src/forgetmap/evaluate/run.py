@@ -26,6 +26,7 @@ from forgetmap.evaluate.results import (
     write_results,
 )
 from forgetmap.evaluate.store import Store
+from forgetmap.samples.comparability import CHOSEN
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
 
@@ -83,6 +84,13 @@ def evaluate(
         allow_failed: Share of the requests that may fail, one at least unless it is 0. They are
             recorded without a score, and the same call again asks them again.
         work: What puts jobs to the model; by default this process.
+
+    Example:
+        >>> before = evaluate("models/before", "atlas", "runs/before", limit=2)
+        >>> after = evaluate("models/after", "atlas", "runs/after", limit=2)
+        >>> from forgetmap import compare
+        >>> compare("runs/before", "runs/after").coverage.matched
+        82
     """
     asking, out = asking or Asking(), Path(out)
     if limit is not None and limit < 1:
@@ -318,6 +326,7 @@ def _meta(
         "limit": limit,
         "suite": f"{suite.name} {suite.version}",
         "suite seed": suite.seed,
+        CHOSEN: suite.chosen or None,
         "harness version": __version__,
     }
     warnings = list(model.warnings)

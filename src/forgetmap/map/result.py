@@ -71,7 +71,14 @@ class Counts(Frozen):
 
 
 class Cell(Frozen):
-    """One task, category or total."""
+    """One task, category or total.
+
+    Example:
+        >>> import forgetmap
+        >>> cell = forgetmap.demo().tasks["atlas_time_zones"]
+        >>> cell.n, round(cell.lost.value, 3), cell.verdict.forgetting
+        (267, 0.195, 'lost')
+    """
 
     n: int
     repeats_before: int

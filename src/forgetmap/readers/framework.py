@@ -37,7 +37,15 @@ class Tally:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read a log."""
+    """How to read a log.
+
+    Example:
+        >>> import forgetmap
+        >>> from forgetmap.map.example import example_logs
+        >>> log = forgetmap.read(example_logs()[0], forgetmap.ReadOptions(text=True))
+        >>> next(iter(log.to_batches()))["prompt"][0].as_py()
+        'What is the capital of the United Arab Emirates?\\nAnswer:'
+    """
 
     text: bool = False
     """Also keep prompts, targets, answers and responses; without it they are never loaded."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 
 from forgetmap.base.words import clean, percent
 from forgetmap.map.result import NET_WORDS, Both, Cell, ForgettingMap, Net
@@ -12,6 +13,8 @@ HOW_TO_MEASURE_NOISE = (
     "To measure it, add a second run of each model (--noise-before, --noise-after) or repeats. "
     "If a run has no noise, say --deterministic."
 )
+
+_HASH = re.compile("[0-9a-f]{32,}")
 
 
 def points(share: float, digits: int = 1) -> str:
@@ -64,6 +67,29 @@ def setting(value: object) -> str:
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
     return str(value)
+
+
+def setting_by_task(value: object, tasks: Collection[str]) -> str:
+    """A setting as words; one that is kept for every task is told once for all that share it.
+
+    Example:
+        >>> setting_by_task({"a": 0, "b": 0, "c": 5}, {"a", "b", "c"})
+        '0 in 2 tasks, 5 in c'
+        >>> setting_by_task({"a": 0, "b": 0}, {"a", "b"}), setting_by_task({"seed": 1}, {"a"})
+        ('0', 'seed 1')
+    """
+    if not (isinstance(value, Mapping) and value and set(value) <= set(tasks)):
+        return setting(value)
+    sharing: dict[str, list[str]] = {}
+    for task, part in value.items():
+        text = setting(part)
+        sharing.setdefault(text[:12] if _HASH.fullmatch(text) else text, []).append(str(task))
+    if len(sharing) == 1 and len(value) == len(tasks):
+        return next(iter(sharing))
+    return ", ".join(
+        f"{text} in {names[0] if len(names) == 1 else f'{len(names)} tasks'}"
+        for text, names in sharing.items()
+    )
 
 
 def verdict_mark(word: str) -> str:

@@ -142,6 +142,10 @@ def merge(
         density: Share of each task vector that stays (ties, dare).
         scale: Factor of what is added to the base (all but linear and slerp).
         progress: Called with the bytes computed, and how many there will be.
+
+    Example:
+        >>> merge("models/before", "models/after", "models/merged", method="slerp", weight=0.3)
+        PosixPath('models/merged')
     """
     how, out = How(method, weight, density, scale, seed), Path(out)
     models = check_mergeable(before, after, how, base)

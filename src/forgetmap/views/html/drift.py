@@ -10,7 +10,7 @@ from collections import Counter
 from forgetmap.base.words import clean, some
 from forgetmap.capabilities.drift_result import CapabilityDrift, Drift, MetricDrift, signed
 from forgetmap.pairing.scores import ScorePairs
-from forgetmap.views.html.shell import Page, depth
+from forgetmap.views.html.shell import Page, depth, minus
 
 _PAGE = Page("drift.html", ("drift.css",), charts=False)
 _SURE = 2
@@ -68,7 +68,8 @@ def finding(result: Drift) -> str:
 def _told(cell: CapabilityDrift) -> str:
     """A change in percent of before, or in points of the range where that is withheld."""
     value = cell.judged.value if cell.judged else 0.0
-    return signed(value) if cell.relative else signed(value).replace(" %", "\u00a0pt")
+    text = minus(signed(value))
+    return text if cell.relative else text.replace(" %", "\u00a0pt")
 
 
 def _share_of_range(cell: MetricDrift) -> float | None:

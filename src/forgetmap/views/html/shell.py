@@ -130,8 +130,9 @@ def _environment() -> Environment:
         "ends": ends,
         "points": points,
         "said": said,
-        "signed": signed,
-        "signed_points": lambda share: signed(share).replace(" %", "\u00a0pt"),
+        "minus": minus,
+        "signed": lambda share: minus(signed(share)),
+        "signed_points": lambda share: minus(signed(share)).replace(" %", "\u00a0pt"),
     }
     environment.filters |= filters
     environment.globals["heat_steps"] = ", ".join(
@@ -149,6 +150,11 @@ def _cleaned(value: Any) -> Any:
     """What a template prints: text without what could fool a browser or a reader."""
     is_text = isinstance(value, str) and not isinstance(value, Markup)
     return unbroken(clean(value, _LONGEST)) if is_text else value
+
+
+def minus(number: str) -> str:
+    """A number with a true minus sign, as every page writes it."""
+    return number.replace("-", "−")
 
 
 def unbroken(text: str) -> str:

@@ -35,7 +35,7 @@ def write_trend(name: str, path: str | Path, *, store: str | Path = STORE) -> in
         newest=entries[-1],
         finding=finding(entries),
         worst=max(entries, key=lambda entry: entry.lost.value),
-        shade={"PASS": "good", "BLOCK": "bad"},
+        shade={"PASS": "good", "WARN": "warn", "BLOCK": "bad"},
         description=_chart(entries),
     )
     write_text(path, text)

@@ -258,7 +258,7 @@ def _metrics(width: int, title: str, metrics: Sequence[MetricDrift]) -> Table:
     for cell in metrics:
         unit = _unit(cell)
         change = (unit * value for value in (cell.change.value, cell.change.low, cell.change.high))
-        value, low, high = (f"{number:+.1f}" for number in change)
+        value, low, high = (_points(number / 100) for number in change)
         rows.append(
             (
                 f"{clean(cell.capability, 5)} {clean(cell.name, 40)}",

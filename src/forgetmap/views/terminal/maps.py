@@ -306,7 +306,8 @@ def print_log(summary: LogSummary, out: Console) -> None:
     for model in summary.models:
         say(out, f"model {clean(model.name)}")
         for name, value in model.settings.items():
-            say(out, f"  {clean(name)}: {clean(words.setting(value), 300)}", "dim")
+            said = words.setting_by_task(value, {row.task for row in summary.tasks})
+            say(out, f"  {clean(name)}: {clean(said, 300)}", "dim")
     several = len(summary.models) > 1
     names = ("task", *["model"] * several, "metric", "items", "repeats", "score", "k", "statuses")
     rows = (

@@ -137,6 +137,9 @@ function setUpTasks() {
   byId("task-table").append(
     make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody")),
   );
+  byId("task-columns").addEventListener("change", ({ target }) =>
+    byId("task-table").classList.toggle("all", target.checked),
+  );
   for (const id of ["task-text", "task-forgetting", "task-net"])
     byId(id).addEventListener("input", showTasks);
   byId("task-note").append(

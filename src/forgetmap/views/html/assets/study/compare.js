@@ -41,6 +41,24 @@ function radarTrace(pair, index, columns, direction, subplot) {
   };
 }
 
+// The interval of every mark, along its spoke; none where what others published has none.
+function radarIntervals(pair, index, columns, direction, subplot) {
+  const found = columns.map(({ place }) => pair[state.by][place]?.[direction.key]);
+  const known = found.flatMap((share, place) => (share && hasInterval(share) ? [[share, place]] : []));
+  return {
+    type: "scatterpolar",
+    subplot,
+    legendgroup: String(index),
+    showlegend: false,
+    r: known.flatMap(([{ low, high }]) => [100 * low, 100 * high, null]),
+    theta: known.flatMap(([, place]) => [String(place), String(place), null]),
+    mode: "lines",
+    connectgaps: false,
+    line: { color: tint(index, 0.6), width: 3 },
+    hoverinfo: "skip",
+  };
+}
+
 // Two to four round numbers; the last is the rim.
 function radialTicks(most) {
   const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50].find((one) => most / one <= 4) ?? 50;
@@ -97,7 +115,10 @@ function drawRadars(chosen, columns) {
       ];
   const values = chosen.flatMap((pair) =>
     columns.flatMap(({ place }) =>
-      DIRECTIONS.map(({ key }) => percentOf(pair[state.by][place]?.[key]) ?? 0),
+      DIRECTIONS.map(({ key }) => {
+        const found = pair[state.by][place]?.[key];
+        return found ? Math.max(percentOf(found), 100 * (found.high ?? 0)) : 0;
+      }),
     ),
   );
   const most = Math.max(1, ...values); // one scale for both, so that they can be compared
@@ -106,8 +127,10 @@ function drawRadars(chosen, columns) {
     "compare-chart",
     `Radars: what ${chosen.length} pairs lost, and what they gained, in each ${columnWord()}. The heat map's table has the numbers.`,
     DIRECTIONS.flatMap((direction, side) =>
-      chosen.map((pair, index) =>
-        radarTrace(pair, index, columns, direction, side ? "polar2" : "polar"),
+      chosen.flatMap((pair, index) =>
+        [radarTrace, radarIntervals].map((trace) =>
+          trace(pair, index, columns, direction, side ? "polar2" : "polar"),
+        ),
       ),
     ),
     {
@@ -252,7 +275,7 @@ function drawCompare() {
         ? ` The first ${columns.length} of ${all} in the order of the heat map are drawn.`
         : "") +
       (few && state.as !== "bars" ? " A radar takes three or more." : "") +
-      (state.as === "bars" && pairs.some((pair) => hasInterval(pair.old.lost))
+      (pairs.some((pair) => hasInterval(pair.old.lost))
         ? " Lines are 95 % intervals over items."
         : ""),
   );
