@@ -651,7 +651,7 @@ def test_lost_and_gained_are_on_screen_and_page():
     before, after = [1.0] * 40 + [0.0] * 60, [0.0] * 30 + [1.0] * 10 + [1.0] * 30 + [0.0] * 30
     result, page = shown(scores(before), scores(after))
     assert "0-30/0-30" in printed(result)
-    assert "Lost 0.0 % to 30.0 %, gained 0.0 % to 30.0 %" in page
+    assert "Lost 0.0–30.0 %, gained 0.0–30.0 %" in page
     assert re.search(r"lost 0\.0 % \(0\.0 % to [\d.]+ %\) at least, 30\.0 % \(.*?\) at most", page)
     rows = list(csv.DictReader(io.StringIO(result.to_csv())))
     assert {row["lost_at_most"] for row in rows} == {"0.3"}
@@ -676,7 +676,7 @@ def test_an_aggregate_without_a_ratio_shows_its_change_in_points():
     before, after = [1.0] * 22 + [0.0] * 10, [0.0] * 32
     result, page = shown(scores(before, said="x"), scores(after, said="y"))
     assert "-68.8 pt (" in printed(result)
-    assert "-68.8 pt (" in page
+    assert "−68.8 pt (" in page
 
 
 def test_losses_of_a_metric_that_should_fall_are_rises():

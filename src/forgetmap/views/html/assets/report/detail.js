@@ -99,10 +99,8 @@ function detailHead(row) {
 }
 
 function summaryOf(row) {
-  const right = (share) =>
-    share === 1 ? "right" : share === 0 ? "wrong" : `right in ${percent(share)} of runs`;
   return (
-    `${right(row.before)} before, ${right(row.after)} after` +
+    `${rightness(row.before)} before, ${rightness(row.after)} after` +
     (hasProbability(row)
       ? `; probability of the right answer ${percent(row.probability_before)} → ${percent(row.probability_after)}`
       : "") +

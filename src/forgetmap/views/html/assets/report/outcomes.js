@@ -8,6 +8,11 @@ const TRANSITIONS = {
 };
 const NO_CAUSE = "not classified";
 
+function rightness(share) {
+  if (share === 1 || share === 0) return share ? "right" : "wrong";
+  return `right in ${percent(share)} of runs`;
+}
+
 async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
