@@ -348,7 +348,6 @@ def test_the_real_data_have_what_the_docs_say():
         assert line in page
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.extras
 def test_the_real_items_are_those_of_lm_eval(lm_eval_check):

@@ -642,6 +642,7 @@ def test_a_hub_out_of_reach_is_one_line(monkeypatch):
         raise ConnectionError("no network\nand more")
 
     monkeypatch.setattr(datasets, "load_dataset", out_of_reach)
+    monkeypatch.delenv(post_forget.FOLDER, raising=False)
     with pytest.raises(InputError, match="cannot be loaded") as caught:
         load("post-forget").tasks[0].questions()
     assert "\n" not in str(caught.value)
