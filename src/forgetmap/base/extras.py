@@ -24,6 +24,7 @@ ADDS = {
     "study": "random effects in the model of a study's attributes",
     "suites": "ask bundled and public sets of questions",
     "summarise": "group what was lost by its words",
+    "track": "log maps to Weights & Biases and MLflow",
     "train": "train with remedies against forgetting; the trainer callback",
 }
 """What each extra is for."""
