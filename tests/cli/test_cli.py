@@ -115,6 +115,23 @@ def test_show_tells_what_a_log_holds():
     assert (capitals["items"], capitals["repeats"], capitals["k"]) == (16, 1, "4")
 
 
+def test_show_tells_which_tasks_are_above_chance(tmp_path):
+    rows = [f"{task},{n}?,{right},4" for n in range(20) for task, right in ("a1", "b0")]
+    rows += [f"open,{n}?,1," for n in range(20)]
+    log = tmp_path / "run.csv"
+    log.write_text("\n".join(["task,question,correct,k", *rows]))
+    said = " ".join(run("show", log, "--above-chance").stdout.split())
+    assert "clearly above chance (1 of 2 tasks): a not" in said
+    assert "not clearly above chance (1 of 2 tasks): b" in said
+    by_task = {
+        row["task"]: row for row in json.loads(run("show", log, "--json", "-").stdout)["tasks"]
+    }
+    assert (by_task["a"]["chance"], by_task["open"]["chance"]) == (0.25, None)
+    assert by_task["a"]["by_luck"] < 1e-9 < by_task["b"]["by_luck"] == 1
+    log.write_text("task,question,correct\nsums,2+2?,1\n")
+    assert "none can be tested for chance" in run("show", log, "--above-chance").stdout
+
+
 def test_convert_keeps_the_map(tmp_path):
     for side, folder in (("before", BEFORE), ("after", AFTER)):
         assert run("convert", folder, tmp_path / f"{side}.parquet").exit_code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from unittest import mock
 
 import numpy as np
@@ -90,3 +91,19 @@ def test_the_detectable_change_shrinks_with_items_and_has_limits():
     assert sizes == sorted(sizes, reverse=True)
     assert power.minimum_detectable_effect(0, 0.1) == 1.0
     assert power.minimum_detectable_effect(3, 0.5) == 1.0
+
+
+def test_a_guesser_is_never_called_clearly_above_chance_too_often():
+    """By luck is exact for equal options, and on the safe side for different ones."""
+    assert tests.by_luck(7, 10, 0.25) == pytest.approx(
+        sum(math.comb(10, n) * 0.25**n * 0.75 ** (10 - n) for n in range(7, 11))
+    )
+    chances = [1 / 2] * 20 + [1 / 7] * 15 + [1 / 18] * 5
+    counts = np.ones(1)
+    for chance in chances:
+        counts = np.convolve(counts, [1 - chance, chance])
+    for right in range(len(chances) + 1):
+        exact = counts[right:].sum()
+        ours = tests.by_luck(right, len(chances), float(np.mean(chances)))
+        if right >= sum(chances) + 1:
+            assert ours >= exact - 1e-12

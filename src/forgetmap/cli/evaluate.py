@@ -59,6 +59,14 @@ def evaluate(
         ),
     ] = None,
     suite: SuiteNames = ["atlas"],  # noqa: B006 - typer copies it
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            readable=False,
+            metavar="FOLDER",
+            help="Where post-forget finds its data sets: a folder or a wheel; may be repeated.",
+        ),
+    ] = None,
     out: Annotated[
         Path,
         typer.Option(
@@ -78,12 +86,13 @@ def evaluate(
     ] = False,
     system: Annotated[str, typer.Option(metavar="TEXT", help="System prompt.")] = "",
     letters: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--letters/--likelihood",
-            help="Let the model write the letter of an option, or score each option's likelihood.",
+            help="Let the model write the letter of an option, or score each option's likelihood. "
+            "By default each suite decides.",
         ),
-    ] = False,
+    ] = None,
     max_tokens: Annotated[
         int | None, typer.Option(metavar="N", help="Longest answer. By default each task decides.")
     ] = None,
@@ -159,6 +168,8 @@ def evaluate(
 
       forgetmap eval --before runs/base --after runs/tuned --suite atlas --out runs/map
 
+      forgetmap eval runs/my-model --suite post-forget --data copies --likelihood --out runs/pf
+
       forgetmap eval --study study.yaml --executor ray
 
       forgetmap eval runs/tuned --suite atlas --risks risks.parquet --budget 500 --out runs/check
@@ -167,6 +178,7 @@ def evaluate(
     from forgetmap.base.files import make_folder
     from forgetmap.evaluate.models import Running
     from forgetmap.evaluate.prompts import Asking
+    from forgetmap.evaluate.suites import with_data
 
     with clear_errors(), answer_bar(quiet) as progress:
         check_outputs([json], [])
@@ -183,7 +195,9 @@ def evaluate(
             raise InputError("--own-form decides for each model; leave --chat and --no-chat out")
         _check_risks(risks, budget, bool(model) and not (limit or tasks))
         form = None if own_form else bool(chat)
-        asking = Asking(shots, form, system, letters, max_tokens, temperature, repeats, seed)
+        asking = Asking(shots, form, system, bool(letters), max_tokens, temperature, repeats, seed)
+        if data or letters is False:
+            suite = with_data(suite, data or (), likelihood=letters is False)
         sides = 2 if before else 1
         if study and revision:
             raise InputError("--revision: a study names many models; put revisions into its file")

@@ -25,6 +25,13 @@ def show(
     ],
     model: Annotated[str | None, typer.Option(metavar="NAME", help="Only this model.")] = None,
     column: Column = None,
+    above_chance: Annotated[
+        bool,
+        typer.Option(
+            "--above-chance",
+            help="Also say on which tasks the model is clearly above chance (5 %, Holm).",
+        ),
+    ] = False,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -42,3 +49,5 @@ def show(
         write_json(json, summary.model_dump_json(indent=2))
     if not quiet and str(json) != "-":
         terminal.print_log(summary, open_console())
+        if above_chance:
+            terminal.print_above_chance(summary, open_console())

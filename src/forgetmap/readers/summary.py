@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from forgetmap.base.database import connect, query
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
+from forgetmap.stats.tests import by_luck, holm
 
 _COLUMNS = ("model", "task", "metric", "item", "item_ref", "repeat", "score", "k", "status")
 
@@ -31,6 +32,10 @@ class TaskSummary(BaseModel):
     repeats: int
     mean_score: float | None
     k: str | None
+    chance: float | None = None
+    """Score of a guesser, where every item has options."""
+    by_luck: float | None = None
+    """How likely a guesser scores as high or higher."""
     statuses: dict[str, int]
 
 
@@ -65,7 +70,8 @@ def show(
         rows = query(
             connection,
             """SELECT model, task, metric, count(DISTINCT coalesce(item, hash(item_ref))),
-                      count(DISTINCT repeat), avg(score), min(k), max(k), histogram(status)
+                      count(DISTINCT repeat), avg(score), min(k), max(k), histogram(status),
+                      CASE WHEN count(k) = count(*) THEN avg(1.0 / nullif(k, 0)) END
                FROM stream GROUP BY model, task, metric ORDER BY model, task, metric""",
             [samples.data],
         )
@@ -86,9 +92,39 @@ def show(
                 repeats=repeats,
                 mean_score=mean,
                 k=None if low is None else str(low) if low == high else f"{low}-{high}",
+                chance=chance,
+                by_luck=None
+                if chance is None or mean is None
+                else by_luck(int(mean * items + 1e-6), items, chance),
                 statuses=statuses,
             )
-            for name, task, metric, items, repeats, mean, low, high, statuses in rows
+            for name, task, metric, items, repeats, mean, low, high, statuses, chance in rows
         ],
         warnings=samples.meta.warnings,
     )
+
+
+def above_chance(summary: LogSummary, level: float = 0.05) -> list[TaskSummary]:
+    """Tasks on which a model is clearly above chance: what was never known cannot be forgotten.
+
+    An exact binomial test for each task, corrected for many (Holm) within a model and a metric.
+    Tasks with open answers have no chance, so they are left out.
+
+    Example:
+        >>> import tempfile
+        >>> log = Path(tempfile.mkdtemp()) / "run.csv"
+        >>> rows = [f"{task},{n}?,{right},4" for n in range(20) for task, right in ["a1", "b0"]]
+        >>> _ = log.write_text("\\n".join(["task,question,correct,k", *rows]))
+        >>> [row.task for row in above_chance(show(log))]
+        ['a']
+    """
+    groups: dict[tuple[str, str], list[TaskSummary]] = {}
+    for row in summary.tasks:
+        if row.by_luck is not None:
+            groups.setdefault((row.model, row.metric), []).append(row)
+    return [
+        row
+        for rows in groups.values()
+        for row, p in zip(rows, holm([row.by_luck or 0.0 for row in rows]), strict=True)
+        if p <= level
+    ]

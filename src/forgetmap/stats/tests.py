@@ -84,6 +84,19 @@ def cluster_sign_flip(sums: ArrayLike, draws: int, rng: np.random.Generator) -> 
     return (1 + extreme) / (1 + draws)
 
 
+def by_luck(right: int, items: int, chance: float) -> float:
+    """How likely a guesser has so many right or more, where an option is right by `chance`.
+
+    With items of different numbers of options, `chance` is the mean of theirs. The guesser's count
+    is then less spread than this binomial one (Hoeffding 1956), so the test errs on the safe side.
+
+    Example:
+        >>> round(by_luck(9, 10, 0.5), 4), by_luck(0, 10, 0.5)
+        (0.0107, 1.0)
+    """
+    return 1.0 if right <= items * chance else float(special.bdtrc(right - 1, items, chance))
+
+
 def holm(p_values: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     """Adjust p-values by Holm: keeps the chance of any false alarm.
 

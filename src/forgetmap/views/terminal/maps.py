@@ -19,7 +19,7 @@ from forgetmap.map.result import (
     ForgettingMap,
     LostSummary,
 )
-from forgetmap.readers.summary import LogSummary
+from forgetmap.readers.summary import LogSummary, above_chance
 from forgetmap.samples.comparability import RowCounts
 from forgetmap.stats.estimate import interval
 from forgetmap.views import words
@@ -327,6 +327,24 @@ def print_log(summary: LogSummary, out: Console) -> None:
     left = ("model", "metric", "k", "statuses")
     out.print(make_table(names, rows, left=left, width=out.width, narrower=narrower))
     say_notes(out, summary.warnings, "yellow")
+
+
+def print_above_chance(summary: LogSummary, out: Console) -> None:
+    """Print on which tasks a model is clearly above chance, and on which not."""
+    above = {(row.model, row.metric, row.task) for row in above_chance(summary)}
+    tested = [row for row in summary.tasks if row.by_luck is not None]
+    if not tested:
+        say(out, "No task says how many options its items have, so none can be tested for chance.")
+    for model, metric in dict.fromkeys((row.model, row.metric) for row in tested):
+        names = [row.task for row in tested if (row.model, row.metric) == (model, metric)]
+        kept = [name for name in names if (model, metric, name) in above]
+        say(out, f"{clean(model, 40)}, {clean(metric)}:", "bold")
+        for title, listed in (
+            ("clearly above chance", kept),
+            ("not clearly above chance", [name for name in names if name not in kept]),
+        ):
+            shown = ", ".join(clean(name, 60) for name in listed) or "none"
+            say(out, f"  {title} ({len(listed)} of {len(names)} tasks): {shown}")
 
 
 def _few_statuses(cell: str) -> str:
