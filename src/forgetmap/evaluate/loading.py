@@ -186,6 +186,8 @@ def load_network(base: Path, adapter: Path | None, how: Running, device: str, dt
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # one bar is enough, and it is ours
+    spoken = logging.get_verbosity()
+    logging.set_verbosity_error()  # what it reports of the weights is checked below
     placed = _placement(base, how, device, dtype)
     try:
         model, told = AutoModelForCausalLM.from_pretrained(
@@ -193,11 +195,14 @@ def load_network(base: Path, adapter: Path | None, how: Running, device: str, dt
             dtype=getattr(torch, dtype),
             trust_remote_code=how.trust_code,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,
             **({"attn_implementation": how.attention} if how.attention else {}),
             **placed,
         )
     except Exception as error:  # whatever a loader, a quantiser or the model's own code raises
         raise _told(base, "the model cannot be loaded", error) from error
+    finally:
+        logging.set_verbosity(spoken)
     _check_whole(base, told)
     if adapter:
         from forgetmap.evaluate.adapters import with_adapter
@@ -263,11 +268,22 @@ def _told(base: Path, what: str, error: Exception) -> InputError:
 
 
 def _check_whole(base: Path, told: dict[str, Any]) -> None:
-    """Refuse a folder that lacks weights: transformers would fill them with random numbers."""
+    """Refuse weights that are missing or do not fit: transformers would make up random ones."""
+    for name, stored, wanted in sorted(told.get("mismatched_keys") or ()):
+        raise InputError(
+            f"{base}: {name} is {_shape(stored)}, and config.json says {_shape(wanted)}; was the "
+            "vocabulary resized by training, and an old configuration saved?"
+            if name.endswith(("embed_tokens.weight", "lm_head.weight"))
+            else f"{base}: {name} is {_shape(stored)}, and config.json says {_shape(wanted)}"
+        )
     lacking: Iterable[str] = told.get("missing_keys") or ()
     if names := sorted(lacking):
         tied = "; are they tied in config.json?" if "lm_head.weight" in names else ""
         raise InputError(f"{base}: weights are missing ({some(names)}){tied}")
+
+
+def _shape(shape: Iterable[int]) -> str:
+    return " x ".join(f"{int(size):,}" for size in shape)
 
 
 def fold_batches(network: Any) -> None:
