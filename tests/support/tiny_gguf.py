@@ -11,7 +11,25 @@ from typing import Any
 
 import numpy as np
 
-WORDS = ["▁", "a", "b", "c", "d", "e", "n", "r", "s", "t", "▁a", "▁b", "an", "at", "st", "▁an", "s▁"]
+WORDS = [
+    "▁",
+    "a",
+    "b",
+    "c",
+    "d",
+    "e",
+    "n",
+    "r",
+    "s",
+    "t",
+    "▁a",
+    "▁b",
+    "an",
+    "at",
+    "st",
+    "▁an",
+    "s▁",
+]
 SPECIAL = ["<unk>", "<s>", "</s>"]
 LLAMA3_ROPE = {
     "rope_type": "llama3",
@@ -60,7 +78,7 @@ def make_network(family: str) -> Any:
     torch.manual_seed(0)
     network = getattr(transformers, f"{stem}ForCausalLM")(config).eval()
     with torch.no_grad():
-        for name, weight in network.named_parameters():
+        for weight in network.parameters():
             if weight.ndim == 1:  # norms and biases, which begin as ones and zeros
                 weight.add_(0.3 * torch.randn_like(weight))
     return network

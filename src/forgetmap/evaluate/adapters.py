@@ -27,7 +27,7 @@ def foreign_base(base: str, adapter: Path) -> str | None:
 
 
 def with_adapter(model: Any, adapter: Path) -> Any:
-    """The model with the adapter merged into its weights, or beside them where that loses digits.
+    """The model with the adapter merged into its weights, or beside quantised ones.
 
     Raises:
         InputError: If the adapter does not fit, or only a part of it does.
@@ -36,8 +36,13 @@ def with_adapter(model: Any, adapter: Path) -> Any:
         from peft import PeftModel
     except ImportError as error:
         raise need("a local model", "eval") from error
+    if any(weight.device.type == "meta" for weight in model.parameters()):
+        raise InputError(
+            f"{adapter}: cannot be put on a model of which parts lie outside its devices; give it "
+            "more --max-memory, or save base and adapter as one model"
+        )
     _check_vocabulary(model, adapter)
-    beside = getattr(model, "is_quantized", False) or bool(getattr(model, "hf_device_map", None))
+    beside = getattr(model, "is_quantized", False)  # to merge into these would lose digits
     try:
         whole = PeftModel.from_pretrained(model, adapter)
         _check_all_used(whole, adapter)

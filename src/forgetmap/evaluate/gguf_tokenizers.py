@@ -51,10 +51,11 @@ def _byte_level_tokenizer(meta: Mapping[str, Any], split: str) -> Tokenizer:
     merges = [tuple(line.split(" ")) for line in meta["tokenizer.ggml.merges"]]
     whole_words = split == "llama-bpe"  # Llama 3 takes a word that is a token as it is
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=whole_words))
-    if split == "smollm":
-        first = pre_tokenizers.Digits(individual_digits=True)
-    else:
-        first = pre_tokenizers.Split(Regex(_SPLITS[split]), "isolated")
+    first = (
+        pre_tokenizers.Digits(individual_digits=True)
+        if split == "smollm"
+        else pre_tokenizers.Split(Regex(_SPLITS[split]), "isolated")
+    )
     bytes_ = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=split == "smollm")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([first, bytes_])
     if split == "qwen2":
