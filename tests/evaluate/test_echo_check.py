@@ -26,6 +26,20 @@ def echo(*values, more=""):
     return Completion("A B C D" + more, False, {"logprobs": told}, 4, 1 if more else 0)
 
 
+def test_the_replies_of_a_real_server_are_found_out():
+    """It writes ` Saturday` with -0.92, and repeats it with the number of the place behind it."""
+    start = "Monday, Tuesday, Wednesday, Thursday, Friday,"
+    told = {"tokens": [" Saturday"], "text_offset": [45], "token_logprobs": [-0.9168009161949158]}
+    said = Completion(" Saturday", False, {"logprobs": told}, 10, 1)
+    days = ["Monday", " Tuesday", " Wednesday", " Thursday", " Friday"]
+    tokens = [token for day in days for token in (day, ",")] + [" Saturday"]
+    values = [None, *[-9.0] * 7, -8.22796630859375, -11.662383079528809, -9.505819320678711]
+    places = [sum(map(len, tokens[:place])) for place in range(11)]
+    repeated = {"tokens": tokens, "text_offset": places, "token_logprobs": values}
+    whole = Completion(f"{start} Saturday,", False, {"logprobs": repeated}, 11, 1)
+    assert not echo_agrees(said, whole, start)
+
+
 def test_the_same_number_twice_is_believed():
     assert echo_agrees(wrote(-0.7), echo(-5.0, -2.0, -0.69), PROMPT)
     assert echo_agrees(wrote(-0.7), echo(-5.0, -2.0, -0.69, -1.0, more=" E"), PROMPT)

@@ -160,7 +160,9 @@ def read_echo(reply: Completion, context: str, option: str) -> Echo:
     if not 0 <= (at := reply.text.find(asked)) <= _LONGEST_MARK:
         raise NotEchoed(f"the server does not repeat the prompt (it ignores `echo`); {OTHER_WAYS}")
     tokens = _texts(told.get("tokens"), len(values))
-    inside = _without_end(tokens, reply.text[at + len(asked) :], reply.tokens_out)
+    inside = tokens
+    if "".join(tokens) != reply.text[: at + len(asked)]:  # some servers tell the prompt's alone
+        inside = list(_without_end(tokens, reply.text[at + len(asked) :], reply.tokens_out))
     first = _first_of_option(inside, context, option)
     begins = len(asked) - len("".join(inside[first:]))
     shift = _shift(inside[:first], asked[:begins])

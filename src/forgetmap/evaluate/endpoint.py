@@ -262,7 +262,8 @@ _NO_CHAT = (
 )
 
 
-_PROBE = "A B C D E F G H I J K L M N O P Q R S T"
+_PROBE = "Monday, Tuesday, Wednesday, Thursday, Friday,"
+"""What follows is likely behind it, and very unlikely one token later."""
 _SHIFTED = (
     "the likelihoods in this server's echo are not those with which it writes (llama-cpp-python "
     "shifts them by one token for models without a first token); use --letters"
