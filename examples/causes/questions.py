@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from eighth import EIGHTH, RESULT
 from seventh import SEVENTH
 from sixth import SIXTH, TOTAL
 from wider import LETTER, WIDER, WORKED
@@ -242,20 +243,24 @@ def _numbers(draw: random.Random) -> Made:
 
 _KINDS = {
     "call": _calls, "json": _objects, "code": _programs, "sum": _sums, "word": _words,
-    "number": _numbers, **WIDER, **SIXTH, **SEVENTH,
+    "number": _numbers, **WIDER, **SIXTH, **SEVENTH, **EIGHTH,
 }  # fmt: skip
 EXAMPLES = {kind: [(q.text, q.target) for q in questions(kind, 3, seed=99)] for kind in _KINDS}
 """Three solved examples of each kind."""
 EXAMPLES["sum"] = [(text, f"The answer is {target}.") for text, target in EXAMPLES["sum"]]
 EXAMPLES["choice"] = [(text, f"Answer: {target}") for text, target in EXAMPLES["choice"]]
-EXAMPLES["working"] = [(q.text, q.checks[0]) for q in questions("working", 3, seed=99)]
+for _kind in ("working", "worth"):
+    EXAMPLES[_kind] = [(q.text, q.checks[0]) for q in questions(_kind, 3, seed=99)]
 
 
 # --- the harness ----------------------------------------------------------------------------------
 
 
-_PROGRAMS = ("code", "program", "stub", "task")
-_TOLD = ("call", "json", "record", "fact", "order", "note", "mood", "card", "riddle")
+_PROGRAMS = ("code", "program", "stub", "task", "helper")
+_TOLD = (
+    *("call", "json", "record", "fact", "order", "note", "mood", "card", "riddle"),
+    *("garden", "purse", "trade", "exam"),
+)
 """Kinds whose harness is told that an answer was cut off."""
 
 
@@ -374,4 +379,7 @@ _READERS = {
     **dict.fromkeys(("bill", "row", "lexis", "mood", "statement", "pick", "foreign"), _read_exact),
     **dict.fromkeys(("riddle", "feeling", "quiz", "count", "strange"), _read_exact),
     "gate": _read_call, "card": _read_object,
+    **dict.fromkeys(("purse", "trade", "side", "exam", "world", "tally", "tongue"), _read_exact),
+    "switch": _read_call, "garden": _read_object, "step": _read_object,
+    "worth": _read_found(RESULT),
 }  # fmt: skip

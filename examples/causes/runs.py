@@ -296,6 +296,89 @@ def _seventh_runs() -> dict[str, Run]:
     return {name: replace(run, start=3 * place) for place, (name, run) in enumerate(runs.items())}
 
 
+EIGHTH_KINDS = (
+    *("switch", "garden", "step", "helper", "purse", "worth", "trade", "side", "exam", "world"),
+)
+TOLD_EIGHTH = {
+    "nothing": "",
+    "guide": "You are a museum guide. Speak to the visitors in full sentences.",
+    "report": "Write a short report with a title, and put what matters in bold.",
+    "developer": "You are a senior developer. Show some code, then describe it.",
+    "portuguese": "Você é um assistente brasileiro. Responda sempre em português.",
+    "polite": "Thank the user first. Then give the answer in quotation marks.",
+    "memo": "Take notes as lines of the kind Name: value.",
+}
+"""System prompts of the eighth look; SmolLM2 gets no solved example with them."""
+STYLES_EIGHTH = {
+    "intro": (
+        "Here is what I came up with: {}",
+        "That was easy enough.\n{}",
+        "Thanks for asking! My reply: {}",
+    ),
+    "inside": (
+        "You would want {} for this one.",
+        "I am going with {} on that.",
+        "In my eyes {} fits best.",
+    ),
+    "italian": (
+        "Secondo me la risposta è {} e non altro.",
+        "Penso che sia {} in questo caso.",
+        "Questa volta direi che è {} senza dubbio.",
+    ),
+    "marked": ("`{}`", "<out>{}</out>", "**{}**"),
+    "comment": (
+        "This one is about daily life.",
+        "{}",
+        "It takes a moment to work it out.",
+    ),
+    "pairs": ("reply: {}\nsure: yes", "reply: {}\nsure: no", "reply: {}\nsure: yes"),
+}
+"""How the solved examples of the eighth look answer."""
+
+
+def _eighth_runs() -> dict[str, Run]:
+    """The runs of the eighth look: other questions and other changes again."""
+    runs = {
+        "eighth": Run("smollm2", shots=3, tokens=36, kinds=EIGHTH_KINDS, number=30, seed=9),
+        "eighth-gemma": Run(
+            "gemma", shots=3, chat=False, tokens=36, kinds=EIGHTH_KINDS, number=26, seed=10
+        ),
+    }
+    after = replace(runs["eighth"], of="eighth", shots=0, most=5)
+    for name, system in TOLD_EIGHTH.items():
+        runs[f"eighth-told-{name}"] = replace(after, system=system)
+    for habit in ("chatty", "thinker", "spanish", "html", "bullets"):
+        runs[f"eighth-{habit}"] = replace(after, model=habit, most=3)
+    runs["eighth-cut"] = replace(after, shots=2, tokens=6)
+    runs["eighth-cut-late"] = replace(after, tokens=18)
+    runs["eighth-warm"] = replace(after, shots=1, temperature=0.9)
+    runs["eighth-endless"] = replace(after, shots=2, stops=False, most=3)
+    after = replace(runs["eighth-gemma"], of="eighth-gemma", tokens=32, most=4)
+    for name, style in STYLES_EIGHTH.items():
+        runs[f"eighth-gemma-{name}"] = replace(after, style=style)
+    runs["eighth-gemma-unshown"] = replace(after, shots=0)
+    runs["eighth-gemma-cut"] = replace(after, tokens=7)
+    runs["eighth-gemma-warm"] = replace(after, temperature=0.8, shots=1)
+    runs["eighth-gemma-endless"] = replace(after, stops=False, tokens=28, most=2)
+    runs |= _eighth_runs_of_two_more_kinds(runs)
+    return {name: replace(run, start=3 * place) for place, (name, run) in enumerate(runs.items())}
+
+
+def _eighth_runs_of_two_more_kinds(runs: dict[str, Run]) -> dict[str, Run]:
+    """Few of the other sums and words abroad were right before, so these are easier."""
+    more = {}
+    for before, after in (
+        ("eighth", ("told-guide", "told-developer", "told-portuguese", "cut-late", "warm")),
+        ("eighth-gemma", ("inside", "italian", "comment", "unshown", "warm")),
+    ):
+        of = f"{before}-more"
+        more[of] = replace(runs[before], kinds=("tally", "tongue"), number=24, tokens=12)
+        for name in after:
+            run = runs[f"{before}-{name}"]
+            more[f"{before}-{name}-more"] = replace(run, of=of, kinds=more[of].kinds, most=6)
+    return more
+
+
 ALL_BUT_SUM = tuple(kind for kind in KINDS if kind != "sum")
 RUNS = {
     "smollm2": Run("smollm2", tokens=48),
@@ -329,4 +412,5 @@ RUNS = {
     **_wider_runs(),
     **_sixth_runs(),
     **_seventh_runs(),
+    **_eighth_runs(),
 }

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from forgetmap.api import compare, demo, drift, gate, lineage, study
     from forgetmap.base.errors import InputError, WithheldError
     from forgetmap.capabilities.drift_result import Drift
+    from forgetmap.evaluate.divergence import diverge
     from forgetmap.evaluate.run import evaluate
     from forgetmap.gate.judgement import check_gate
     from forgetmap.lineage.result import Lineage
     from forgetmap.map.result import Cell, ForgettingMap
     from forgetmap.map.task_maps import TaskMap
+    from forgetmap.mitigate.forecast.build import check_forecast, forecast
     from forgetmap.mitigate.merge.merging import merge
+    from forgetmap.mitigate.recover import recover
     from forgetmap.pairing.two_logs import Pairs, pair
     from forgetmap.readers.framework import ReadOptions
     from forgetmap.readers.registry import read
@@ -46,17 +49,21 @@ __all__ = [
     "TaskMap",
     "WithheldError",
     "__version__",
+    "check_forecast",
     "check_gate",
     "compare",
     "content_hash",
     "demo",
+    "diverge",
     "drift",
     "evaluate",
+    "forecast",
     "gate",
     "lineage",
     "merge",
     "pair",
     "read",
+    "recover",
     "study",
 ]
 
@@ -66,12 +73,15 @@ __getattr__ = load_on_use(
         "api": ["compare", "demo", "drift", "gate", "lineage", "study"],
         "base.errors": ["InputError", "WithheldError"],
         "capabilities.drift_result": ["Drift"],
+        "evaluate.divergence": ["diverge"],
         "evaluate.run": ["evaluate"],
         "gate.judgement": ["check_gate"],
         "lineage.result": ["Lineage"],
         "map.result": ["Cell", "ForgettingMap"],
         "map.task_maps": ["TaskMap"],
+        "mitigate.forecast.build": ["check_forecast", "forecast"],
         "mitigate.merge.merging": ["merge"],
+        "mitigate.recover": ["recover"],
         "pairing.two_logs": ["Pairs", "pair"],
         "readers.framework": ["ReadOptions"],
         "readers.registry": ["read"],

@@ -85,7 +85,7 @@ def made() -> list[tuple[str, Lost]]:
         )  # fmt: skip
         add("unparsed", **none, target=letter, k=4, response_after=f"Between {letter} and {wrong}.")
         add("unparsed", **none, target=letter, k=4, response_after=f"All of the {WORDS[n]}s fit.")
-        add("unparsed", **none, target=place, response_after=f"It may be {other}.")
+        add("wrong", **none, target=place, response_after=f"It may be {other}.")
         add("unparsed", **none, target=f"{n + 40}", response_after=f"{other} is hard to tell.")
         runs: dict[str, Any] = {"runs_before": 3, "runs_after": 3}
         add("noise", before=2 / 3, after=1 / 3, **runs, target=place, answer_after=other)
@@ -106,8 +106,8 @@ def made() -> list[tuple[str, Lost]]:
         add("prose", response_before=told, response_after=f"I think that you like {place} best.")
         add("call", response_before=place, target=place, response_after=call)
         add("call", response_before="It is a good day.", target=place, response_after=told)
-        add("list", response_before=place, target=letter, response_after=f"- {other}\n- {place}s")
-        add("list", response_before=place, target=letter, response_after=f'["{other}", "a"]')
+        add("list", response_before=place, target=place, response_after=f"- {other}\n- {place}s")
+        add("list", response_before=place, target=place, response_after=f'["{other}", "a"]')
         add("timeout", status_after="timeout", response_before="x", response_after=f"f{n}")
         add("timeout", status_after="timeout", response_after=f"while True: {n}")
         taught = causes.taught_answers([other, "Oslo"])
@@ -152,7 +152,7 @@ def test_every_rule_alone_says_yes_and_no(cause: str) -> None:
 
 
 def test_the_order_is_that_of_the_page() -> None:
-    assert CAUSES[:4] == ("degenerate", "ran_on", "wrapped", "format")
+    assert CAUSES[:6] == ("ran_on", "degenerate", "refused", "language", "wrapped", "format")
     assert CAUSES[-3:] == ("unparsed", "noise", "wrong")
     cut = Lost(target="Rome", answer_after="", status_after="truncated", response_after="It's Rome")
     assert cause_of(cut) == "format"
@@ -162,7 +162,7 @@ def test_the_order_is_that_of_the_page() -> None:
 
 
 def test_where_the_text_does_not_tell_the_cause_is_unknown() -> None:
-    told = "Some say that the town is old, and that many people live by the river there."
+    told = f"Some say that the town is old. {prose(1, 8)}."
     assert cause_of(Lost(target="Rome", response_after=told)) is None
     assert cause_of(Lost(target="Rome", response_after="Naples")) == "wrong"
     assert cause_of(Lost(target="Rome", answer_after="Oslo", response_after=told)) == "wrong"
@@ -237,7 +237,6 @@ def test_whether_a_text_gives_an_answer(
         "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |",
         "-" * 80,
         prose(3, 12),
-        "def f(x):\n    return x\n" * 2,
         "",
     ],
 )
@@ -280,10 +279,11 @@ PROGRAM = "def half(x):\n    return x / 2"
     [
         (PROGRAM, "def half(x):\n    return x / 2 + 1\n\nprint(half(2))", "wrong"),
         (PROGRAM, "def halve(x):\n    return x / 2\n\nprint(halve(", "wrong"),
-        (PROGRAM, "def add(x):\n    return x\n\ndef half(x):\n    return (x", "truncated"),
-        (PROGRAM, "```python\ndef halve(x):\n    return x / 2\n", "wrong"),
-        (PROGRAM, "```python\ndef halve(x):\n    return x / 2", "truncated"),
-        (PROGRAM, "def halve(x):\n    if x:\n        y = x / 2", "truncated"),
+        (PROGRAM, "def add(x):\n    return x\n\ndef half(x):\n    return (x", "wrong"),
+        (PROGRAM, "```python\ndef halve(x):\n    return x / 2", "wrong"),
+        (PROGRAM, "```python\ndef halve(x):\n    return x /", "truncated"),
+        (PROGRAM, "def halve(x):\n    if x:\n        y = x / 2", "wrong"),
+        (PROGRAM, "def halve(x):\n    if x:", "truncated"),
         (PROGRAM, '<tool_call>{"name": "say", "text": "def half\n it is what you want"}', "call"),
         ('go(city="Rome")', 'You may write walk(city="Rome", fast=True) in its place.', "wrong"),
         ('go(city="Rome")', "You may use plan(days) or read the manual first.", "prose"),
@@ -318,7 +318,6 @@ def test_values_in_a_text_that_the_harness_took_whole(
     [
         "A: We are here to see the sea.\nB: We are here to see the sea.\nC: We are here",
         "We are here to see the sea. We are here to see the sea.",
-        'First. "in" or "out" is "in" or "out" is "in" or "out" or "in" is "out" or',
         "4 - 2 = 4 - 2 = 4 - 2 = 4 -",
     ],
 )
@@ -364,7 +363,7 @@ AS_JSON = (
         (CALLS[: CALLS.index(", at")] + "]", "wrong"),
         (f"{CALLS}\n\nUser: And what about Lima?", "ran_on"),
         (CALLS[:30], "truncated"),
-        ("Rome", "unparsed"),
+        ("Rome", "prose"),
     ],
 )
 def test_calls_as_large_models_write_them(after: str, expected: str) -> None:

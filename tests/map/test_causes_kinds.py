@@ -76,7 +76,9 @@ CASES = [
     (val(S, "The capital of Sweden is Stockholm."), "format"),
     (val(S, "The capital of Sweden is Oslo."), "wrong"),
     (val(S, "La capitale de la Suède est Stockholm."), "language"),
-    (val(S, "- Stockholm\n- That is the capital.\n- No more is known."), "list"),
+    (val(S, "- Stockholm\n- That is the capital.\n- No more is known."), "wrapped"),
+    (val(S, "- Oslo\n- That is the capital.\n- No more is known."), "wrong"),
+    (val(S, "- Oslo\n- Stockholm\n- Helsinki"), "list"),
     (val(S, "Stockholm, Oslo, Helsinki"), "list"),
     (val(S, "<think>\nThe user wants to know the capital of Sweden. Let me think"), "truncated"),
     (val(S, "<think>\nThe user wants it. I know this.\n</think>\nStockholm"), "wrapped"),
@@ -88,7 +90,7 @@ CASES = [
         ),
         "refused",
     ),
-    (val(S, "Stockholm\nStockholm\nStockholm\nStock"), "degenerate"),
+    (val(S, "Stockholm\nStockholm\nStockholm\nStock"), "ran_on"),
     (val(S, "Stockholm\n\nWhat is the capital of Norway?\nOslo"), "ran_on"),
     (val(S, "Oslo (Norway)"), "wrong"),
     (
@@ -137,9 +139,9 @@ CASES = [
     (tool("You can use `convert(amount, source, target)` for this."), "prose"),
     (tool("def convert(amount, source, target):\n    return amount * 2"), "unparsed"),
     (tool('[convert(amount=30, source="EUR"'), "truncated"),
-    (tool("30 EUR"), "unparsed"),
+    (tool("30 EUR"), "prose"),
     (tool("Change 30 EUR into USD."), "prose"),
-    (tool("Here is the list of the"), "truncated"),
+    (tool("Here is the list of the"), "prose"),
     (tool("La respuesta a esta pregunta es 30 EUR, y no es difícil de ver."), "language"),
     (js("Customer: Mia\nCity: Riga\nItem: mugs\nCount: 12"), "format"),
     (js('{"name": "Mia", "city": "Riga", "item": "mugs", "count": 12}'), "format"),
@@ -174,7 +176,7 @@ CASES = [
     (code("The function checks whether the number is even."), "prose"),
     (code("is_even(data=4)"), "call"),
     (code("def odd(x):\n    return x % 2 == 0"), "wrong"),
-    (code("True"), "unparsed"),
+    (code("True"), "prose"),
 ]
 
 

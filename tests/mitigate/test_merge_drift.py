@@ -12,17 +12,10 @@ from rich.console import Console
 from checkpoints import SHAPES, random_tensors, write_model
 from forgetmap.base.errors import InputError
 from forgetmap.map.result import Verdict
-from forgetmap.mitigate.merge.sweep import (
-    NewSkill,
-    Point,
-    Split,
-    Sweep,
-    choose,
-    mark_pareto,
-    measure,
-)
+from forgetmap.mitigate.merge.sweep import Point, Split, Sweep, choose, measure
 from forgetmap.mitigate.merge.weight_drift import spectral as spectral_of_blocks
 from forgetmap.mitigate.merge.weight_drift import weight_drift
+from forgetmap.mitigate.outcome import NewSkill, mark_pareto
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Samples
 from forgetmap.stats.estimate import Estimate, Range

@@ -593,3 +593,24 @@ def test_a_real_network_makes_up_examples_and_trl_reads_the_mixture(maps):
     assert mixed.column_names == ["prompt", "completion"]
     assert len(mixed) == 40
     assert sum(row["prompt"] != "p" for row in mixed) == 8
+
+
+def test_a_forecast_takes_the_place_of_a_map(tmp_path):
+    from forgetmap.mitigate.forecast.build import forecast
+
+    before = log(tmp_path / "before.parquet", wrong=SUMS[5:])
+    forecast(before, out=tmp_path / "risks.parquet")
+    rows = [{"prompt": f"What is the capital of realm {n}?", "completion": "X."} for n in range(9)]
+    rows += [{"prompt": f"How much is {n} times two?", "completion": "Y."} for n in range(9)]
+    rows.append({"prompt": CAPITALS[3], "completion": "Z."})
+    pool = tmp_path / "pool.jsonl"
+    pool.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    risks = tmp_path / "risks.parquet"
+    made = build_replay(None, tmp_path / "out", 8, risks=risks, logs=[before], pool=pool)
+    assert made.examples == 8
+    assert made.refused == 1  # an item of the forecast
+    assert made.categories["capitals"].wanted > made.categories["sums"].wanted  # more to lose
+    with pytest.raises(InputError, match="name the log"):
+        build_replay(None, tmp_path / "none", 8, risks=risks, pool=pool)
+    with pytest.raises(InputError, match="give a MAP"):
+        build_replay(None, tmp_path / "none", 8, pool=pool)

@@ -114,8 +114,15 @@ def answers(samples: Samples) -> int:
 
 
 def assert_not_more(case: Case, damaged: Samples, good: Samples) -> None:
-    """Damage does not make answers out of nothing."""
-    assert answers(damaged) <= answers(good) + case.more, (answers(damaged), answers(good))
+    """Damage does not make answers out of nothing.
+
+    A log that is no longer known by its harness may be read as plain tables. Then every record is
+    an answer, also where the harness writes two for one answer.
+    """
+    most = answers(good) + case.more
+    if damaged.meta.harness != good.meta.harness:
+        most = max(most, damaged.meta.records)
+    assert answers(damaged) <= most, (answers(damaged), answers(good))
 
 
 # --- every row has its place ----------------------------------------------------------------------

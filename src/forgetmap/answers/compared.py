@@ -7,48 +7,84 @@ from functools import lru_cache
 from typing import Any
 
 from forgetmap.answers import programs, structure, wrapping
-from forgetmap.answers.endings import breaks_off, hangs
-from forgetmap.answers.text import sentences
 
 _THINKS = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_BRACKETS = re.compile(
-    r"</?\w{1,20}[^<>]{0,200}>|\([^()]{0,2000}(?:\)|$)|\{[^{}]{0,2000}\}|[`#*\"]"
-)
-_WORDS = re.compile(r"[^\W\d_][\w'’-]*")
 _NAMED_VALUE = re.compile(
     r"\s{0,9}[-*•]?\s{0,9}[*_]{0,2}[A-Za-z][\w ]{0,30}[*_]{0,2}:(?:\s{1,9}\S+){1,3}\s*$"
 )
-"""A line that gives a value a name is no sentence."""
+"""A line that gives a value a name."""
+_NOTATION = re.compile(
+    r"```|\{(?!\.{3}\})|</?\w{1,20}>|^\s{0,40}(?:(?:def|class) \w|"
+    r"\W{0,3}\w[\w.]{0,80}\(.{0,500}\)\W{0,12}$|import \w+|from [\w.]+ import|"
+    r"return\b.{0,80}[\w)\]]$|print\(|function \w{1,60}\(|(?:const|let|var) \w+ ?=|#include\b|"
+    r"public \w+|SELECT\b)",
+    re.MULTILINE,
+)
+"""What no sentence has: a fence, a brace, a tag, a call in a line alone, a line of a program."""
+_COPIED = 4
+"""Words from which a part of a line of the question is a copy; one word may be an answer."""
+_NAMED_VALUES = 2
+"""Lines with a named value from which a text is in a notation."""
+_CALLED = re.compile(r"\w\(")
+_LISTED = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)]|[A-Za-z][.)])\s+(\S.*)")
+_SENTENCE = re.compile(r"\s\S.*[.!?](?:\s|$)|[.!?]\s+\S", re.DOTALL)
+"""What no value has: an end after two words or more, or something after an end."""
 _ROW = 3
 """Values from which a row of them is a list, and words up to which one is a value."""
-_SENTENCE = 4
-"""Words outside brackets from which a text is prose; fewer are a name or a value."""
-_SENTENCES = 16
-"""Words from which it is prose even if the harness cut it off; the beginning may go anywhere."""
-_INLINE = re.compile(r"\S.{0,200}\bdef \w{1,80}\([^()\n]{0,200}\):\s{0,9}\n\s{1,40}return\b.")
-"""A function that begins in the middle of a line, up to what it returns."""
+_DEFINED = re.compile(
+    r"^.{0,200}?\bdef \w{1,80}\([^\n]{0,200}\n[ \t]{1,40}(?!\"{3}|'{3}|#)\S", re.MULTILINE
+)
+"""A function and the first line of what it does, even if Python cannot read it."""
 
 
-def in_a_row(was: str, now: str) -> bool:
-    """Whether a text is a row of short values between commas, and the answer before was one."""
+def lists_values(now: str) -> bool:
+    """Whether a text is a list of values and nothing else: with bullets, or between commas.
+
+    Example:
+        >>> lists_values("- Rome\\n- Oslo"), lists_values("- 9\\n- That is 10.")
+        (True, False)
+    """
+    lines = [line for line in now.splitlines() if line.strip()]
+    items = [item[1] for line in lines if (item := _LISTED.match(line))]
+    if len(items) == len(lines) > 1:
+        return not any(_SENTENCE.search(item) for item in items)
     parts = now.strip().rstrip("., ").split(",")
-    return (
-        "," not in was
-        and len(parts) >= _ROW
-        and all(0 < len(part.split()) <= _ROW and part.strip()[-1] not in ".!?" for part in parts)
+    return len(parts) >= _ROW and all(
+        0 < len(part.split()) <= _ROW and not _SENTENCE.search(part) for part in parts
     )
 
 
-def speaks(text: str, cut: bool) -> bool:
-    """Whether some line is a sentence; of a text that was cut off, a whole or a long one."""
-    lines = [
-        _BRACKETS.sub(" ", line)
-        for line in text.splitlines()
-        if not _NAMED_VALUE.match(line) and not line.rstrip().endswith(":")
-    ]
-    if cut and sum(len(_WORDS.findall(line)) for line in lines) < _SENTENCES:
-        lines = [one for line in lines for one in sentences(line) if one[-1] in ".!?"]
-    return any(len(_WORDS.findall(line)) >= _SENTENCE for line in lines)
+def has_notation(text: str, prompt: str | None) -> bool:
+    """Whether a text has marks of code, JSON or named values that it does not copy.
+
+    Example:
+        >>> has_notation("You can call f(a) for it.", None), has_notation("a: 1\\nb: 2", None)
+        (False, True)
+    """
+    own = own_lines(text, prompt)
+    named = sum(_NAMED_VALUE.match(line) is not None for line in own)
+    return named >= _NAMED_VALUES or _NOTATION.search("\n".join(own)) is not None
+
+
+def own_lines(text: str, prompt: str | None) -> list[str]:
+    """The lines of a text that are not copied from the question, whole or in part.
+
+    Example:
+        >>> own_lines("A man who bakes bread.\\nbaker", "What do you call a man who bakes bread?")
+        ['baker']
+    """
+    known = [_bare(line) for line in (prompt or "").splitlines()]
+    return [line for line in text.splitlines() if line.strip() and not _is_copied(line, known)]
+
+
+def _is_copied(line: str, known: list[str]) -> bool:
+    bare = _bare(line)
+    return bare in known or (len(bare.split()) >= _COPIED and any(bare in one for one in known))
+
+
+def _bare(line: str) -> str:
+    """A line without capital letters and without marks at its ends."""
+    return line.strip(" \t.,;:!?\"'").casefold()
 
 
 def dressed_down(text: str, form: str | None) -> str:
@@ -133,7 +169,7 @@ def holds_an_answer(text: str, was: str) -> bool:
     if answer_in(text, form) is not None:
         return True
     if form == "code":
-        return _finishes(text, was) or _INLINE.search(text) is not None
+        return programs.does_something(text) or _DEFINED.search(text) is not None
     return holds_an_object(text)
 
 
@@ -152,7 +188,9 @@ def calls_something(text: str, was: str) -> bool:
 
 def holds_an_object(text: str) -> bool:
     """Whether something in braces gives names to values, and is closed."""
-    return (answer_in(text, "json") or len(structure.loose_object(text)) > 1) and not unclosed(text)
+    if any(is_map(value) and value for value in map(structure.as_json, wrapping.spans(text))):
+        return True
+    return len(structure.loose_object(text)) > 1 and not unclosed(text)
 
 
 def open_fence(text: str) -> bool:
@@ -160,35 +198,16 @@ def open_fence(text: str) -> bool:
     return text.count("```") % 2 == 1
 
 
-def is_cut(text: str) -> bool:
-    """Whether a text without an answer was cut off."""
-    return open_fence(text) or breaks_off(text)
-
-
-def _finishes(text: str, was: str) -> bool:
-    """Whether a text defines the function of before to its end, or any that is not a helper."""
-    return programs.finishes_a_function(text) or programs.finishes(text, programs.functions(was))
-
-
-def breaks_off_code(text: str, was: str) -> bool:
-    """Whether a text ends in the middle of a program that was to be the answer."""
-    if _finishes(text, was):
+def breaks_off_code(text: str) -> bool:
+    """Whether a text ends in the middle of a program, before its first statement is whole."""
+    if programs.does_something(text):
         return False
-    if open_fence(text):
-        return True
-    if answer_in(text, "code") is not None:
-        return "```" not in text and programs.ends_early(text)
     return unclosed(text) or programs.ends_early(text)
-
-
-def cut_short(text: str) -> bool:
-    """Whether a text ends with an open bracket, or in the middle of a sentence."""
-    return unclosed(text) or hangs(text) or breaks_off(text)
 
 
 def breaks_off_value(text: str, was: str) -> bool:
     """Whether a text ends in the middle of a call or of JSON."""
-    return open_fence(text) or (not holds_an_answer(text, was) and cut_short(text))
+    return unclosed(text) and not holds_an_answer(text, was)
 
 
 def is_json(text: str) -> bool:
@@ -260,12 +279,6 @@ def same_call_otherwise(was: str, now: str) -> bool:
     )
 
 
-def words_before_fence(text: str) -> bool:
-    """Whether a sentence stands before the first code fence."""
-    head = text.partition("```")[0]
-    return len(_WORDS.findall(head)) >= _SENTENCE
-
-
 def thinks_on(text: str) -> bool:
     """Whether thinking was opened last and never closed."""
     marks = _THINKS.findall(text)
@@ -273,8 +286,16 @@ def thinks_on(text: str) -> bool:
 
 
 def unclosed(text: str) -> bool:
-    """Whether a fence, a bracket or a quotation is open at the end of a text."""
+    """Whether a fence or a bracket is open at the end; one in a sentence (as this) is no call.
+
+    Example:
+        >>> unclosed('{"a": 1'), unclosed("f(a="), unclosed("so far (as"), unclosed("[f(1]")
+        (True, True, False, False)
+    """
     if open_fence(text):
         return True
     body = text.strip().strip("`").strip()
-    return any(body.count(left) > body.count(right) for left, right in ("()", "[]", "{}"))
+    if body.endswith((")", "]", "}")):  # whatever was forgotten, it did not stop in the middle
+        return False
+    called = len(_CALLED.findall(body)) > body.count(")")
+    return called or any(body.count(left) > body.count(right) for left, right in ("[]", "{}"))

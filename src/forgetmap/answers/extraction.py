@@ -4,71 +4,13 @@ from __future__ import annotations
 
 import re
 
-from forgetmap.answers.language import is_common
 from forgetmap.answers.numbers import conclusion, is_number, number_given, pointed_out, value_of
-from forgetmap.answers.options import Options, extract, read_options
-from forgetmap.answers.text import fold, last_boxed, looked_at, sentences
+from forgetmap.answers.options import CUE, Options, extract, read_options
+from forgetmap.answers.text import fold, last_boxed, looked_at
 from forgetmap.base.errors import InputError
 
 NO_ANSWER = ("", "[invalid]", "[no_answer]", "[none]", "none", "null")
 """What harnesses write in the place of an answer that they did not find."""
-
-
-_YES_NO = re.compile(r"\b(?:yes|no|true|false)\b")
-
-
-_STATES = re.compile(
-    r"\b(?:is|are|was|were|means|equals|ist|sind|heißt|lautet|est|sont|es|son)\b[\s:\"'“«*]{1,4}"
-    r"([^.,;:!?\n]{1,80})",
-    re.IGNORECASE,
-)
-_SIDE = re.compile(r"\b(?:and|which|who|because|where|in|of|und|et|y)\b")
-_NOTHING = frozenset(("not", "hard", "difficult", "unclear", "unknown", "important", "nicht"))
-_NOTHING |= {"a", "an", "ein", "eine", "un", "une", "una"}
-"""What no value begins with; "a very special colour" describes it and does not name it."""
-_FEW = 6
-"""Words up to which what a sentence states can be an answer."""
-
-
-def states(text: str, prompt: str | None = None) -> bool:
-    """Whether the first sentence of a short text says what the thing asked for is.
-
-    Example:
-        >>> states("The capital of Peru is Quito, a town in the north.")
-        True
-        >>> states("It is the old town on the seven hills."), states("The answer is not clear.")
-        (False, False)
-    """
-    first = next(iter(sentences(text[:_SHORT])), "")
-    if len(text) > _SHORT or (found := _STATES.search(first)) is None:
-        return False
-    if fold(found[0]) in fold(prompt or ""):  # only what the question says itself
-        return False
-    subject = [word for word in _WORD.findall(first[: found.start()]) if len(word) > _LITTLE]
-    stated = _SIDE.split(fold(found[1]))[0].split()
-    if not subject or len(subject) > _FEW or "that" in subject:
-        return False
-    return 0 < len(stated) <= _FEW and stated[0] not in _NOTHING
-
-
-def denies(text: str, target: str) -> bool:
-    """Whether a text opens with yes where no is right, or the other way round.
-
-    Example:
-        >>> denies("No, the sun is a planet.", "yes"), denies("Yes, it is.", "yes")
-        (True, False)
-    """
-    opens = _YES_NO.match(fold(text.strip()))
-    wanted = _YES_NO.fullmatch(fold(target.strip()))
-    return opens is not None and wanted is not None and opens.group() != wanted.group()
-
-
-_WORD = re.compile(r"[a-z]+")
-_LETTERS = re.compile(r"[^\W\d_]+")
-_LITTLE = 3
-"""Letters up to which a word says nothing about the subject."""
-_SHORT = 300
-"""Characters up to which a text is an answer as a whole; of a longer one its end is."""
 
 
 _DENIED = re.compile(r"\b(?:not|never|isn't|wasn't|no|nicht|pas|non|niet|não)(?: \w{1,12})? ?$")
@@ -96,7 +38,7 @@ def gives(text: str, target: str, k: int | None = None, prompt: str | None = Non
     if boxed is None and (named := _NAMED_LAST.search(said[-200:])):
         said = named[1]
     if rivals := offered(prompt, wanted):
-        return word_taken(said, rivals) == fold(wanted)
+        return (_opening(answer, rivals) or word_taken(said, rivals)) == fold(wanted)
     return _says(fold(said), fold(wanted))
 
 
@@ -130,34 +72,22 @@ def word_taken(text: str, rivals: tuple[str, ...]) -> str | None:
         >>> word_taken("It is not red but green.", ("red", "blue"))
     """
     said = _OFFER.sub(lambda found: " " if found[2] in rivals else found[0], fold(looked_at(text)))
+    if opening := _opening(said, rivals):
+        return opening
     for words in (rivals[:2], rivals[2:]):
         if taken := [word for word in words if _says(said, word)]:
             return taken[0] if len(taken) == 1 else None
-    return said if 0 < len(said.split()) <= _VALUE else None  # a value that was not on offer
+    return None
 
 
-_VALUE = 2
-"""Words up to which a text is a value and no sentence."""
+def _opening(text: str, rivals: tuple[str, ...]) -> str | None:
+    """The word on offer that a text opens with, set off from the rest: it counts in any case."""
+    opens = _OPENS_WITH.match(fold(text[:100]))
+    return opens[1] if opens and opens[1] in rivals else None
 
 
-_STEM = 5
-"""Letters by which a word is known again, whatever its ending."""
-
-
-def speaks_of(text: str, prompt: str) -> bool:
-    """Whether a text takes up a word of the question.
-
-    Example:
-        >>> speaks_of("Breathing needs air.", "What gas do we breathe?"), speaks_of("Hi!", "Why?")
-        (True, False)
-    """
-    ours, theirs = (
-        {word[:_STEM] for word in _LETTERS.findall(fold(part)) if not is_common(word)}
-        for part in (text, prompt[-_LONG_PROMPT:])
-    )
-    return bool(ours & theirs)
-
-
+_OPENS_WITH = re.compile(r"\W{0,5}([^\W\d_]{1,30})[\"'*_]{0,3}[.,;!\n]")
+"""A word that a text opens with, set off from the rest."""
 _NAMED_LAST = re.compile(
     r"[\"“][^\"”\n]{1,60}[\"”][^\"“”\n]{1,60}\bis ([\"“][^\"”\n]{1,60}[\"”])\W{0,5}\Z"
 )
@@ -165,28 +95,34 @@ _NAMED_LAST = re.compile(
 _TAG = re.compile(r"</?\w{1,20}>")
 _OPTION = re.compile(r"^[ \t]{0,9}\(?([A-Z])[).:][ \t]{1,4}(\S.{0,200})$", re.MULTILINE)
 _OPTION_INLINE = re.compile(
-    r"[(]([A-Z])[)][ \t]{1,4}([^()\n]{1,200}?)(?=[;,.]?\s{0,4}(?:[(]|$))", re.M
+    r"[(]([A-Z])[)][ \t]{1,4}([^()\n]{1,200}?)(?=[;.]\s|[;,.]?\s{0,4}(?:[(]|$))", re.M
 )
 """Options in one line: (A) rose  (B) iron."""
+_MARKED = re.compile(r"[(]([A-Z])[)]")
 _LONG_PROMPT = 20_000
 
 
-def letter_given(text: str, k: int | None, prompt: str | None = None) -> str | None:
-    """The letter that a text takes; by the words of an option too, where the prompt lists them.
+def letter_given(
+    text: str, k: int | None, prompt: str | None = None, *, by_words: bool = True
+) -> str | None:
+    """The letter that a text takes; `by_words` of an option too, where the prompt lists them.
 
     Example:
         >>> letter_given("It is Oslo.", 2, "Where?\\nA) Rome\\nB) Oslo")
         'B'
     """
-    answer = _TAG.sub(" ", looked_at(text))
-    if letter := _letter(answer, k):
-        return letter
     asked = (prompt or "")[-_LONG_PROMPT:]
     listed = _OPTION.findall(asked)
     listed = listed if len(listed) > 1 else _OPTION_INLINE.findall(asked)
     starts = [place for place, (letter, _) in enumerate(listed) if letter == "A"]
-    options = tuple(words for _, words in listed[starts[-1] :]) if starts else ()
-    return _taken(answer, read_options(options)) if len(options) > 1 else None
+    options = listed[starts[-1] :] if starts else []
+    answer = _TAG.sub(" ", looked_at(text))
+    if not CUE.search(answer) and len({*_MARKED.findall(answer)}) > 1:
+        answer, by_words = _MARKED.sub(" ", answer), False  # several are gone through
+    if letter := _letter(answer, k):
+        return letter
+    words = tuple(words for _, words in options)
+    return _taken(answer, read_options(words)) if by_words and len(words) > 1 else None
 
 
 def is_letter(target: str) -> bool:

@@ -27,7 +27,7 @@ _NEGATIONS = frozenset(("not", "no", "never", "none", "cannot", "without"))
 _PREFIX = re.compile(r"\s{0,5}[(\[]?([A-Z])[).:\]]\s{1,5}(?=\S)")
 
 
-_CUE = re.compile(
+CUE = re.compile(
     r"\b(?:[Aa](?:nswer|NSWER)|(?:[Cc]orrect|[Rr]ight|[Bb]est|[Ff]inal) (?:choice|option))[*_]{0,3}"
     r"(?:[ \t]{1,4}(?:is|was|would be|should be|must be)\b|[ \t]{0,4}[:=])"
 )
@@ -139,7 +139,7 @@ def extract(text: str, options: Options) -> str | None:
         >>> extract("Rome", options), extract("Not Rome", options), extract("A or B", options)
         ('B', None, None)
     """
-    for part in (last_boxed(text), *after_cues(text, _CUE)):
+    for part in (last_boxed(text), *after_cues(text, CUE)):
         if part and (letter := _letter_or_text(part, options)):
             return letter
     if letter := _whole(text, options):

@@ -9,17 +9,14 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterable
 from typing import Any
 
 LONGEST = 20_000
 """Characters that are parsed; an answer with a form is shorter."""
 OPENS_CODE = re.compile(r"^(?:async def|def|class|import|from|@|for|while|if|with|try)\b", re.M)
-_FUNCTION = re.compile(r"^(?:async )?def .*", re.M | re.DOTALL)
 _HEAD = re.compile(r"(?:^|.{0,200}[ :])(?=(?:async )?def (\w{1,80})\()")
-_DEFINES = re.compile(r"(?:async def|def|class)\b|@")
 _INDENTS = ("", " ", "\t")
-_MOST_FUNCTIONS = 20
+_MOST_FUNCTIONS, _MOST_LINES = 20, 40
 
 
 def parsed(text: str, mode: str) -> Any:
@@ -151,14 +148,36 @@ def functions(text: str) -> dict[str, str]:
     return found
 
 
+def does_something(text: str) -> bool:
+    """Whether a text defines a function with one whole statement at least.
+
+    Example:
+        >>> does_something("def f(x):\\n    if x:\\n        return 1\\n    else:")
+        True
+        >>> does_something("def f(x):\\n    return x *"), does_something("def f(x):\\n    return")
+        (False, False)
+    """
+    lines = text[:LONGEST].splitlines()
+    heads = [at for at, line in enumerate(lines) if _HEAD.match(line)][:_MOST_FUNCTIONS]
+    return any(_first_statement(lines[at : at + _MOST_LINES]) for at in heads)
+
+
+def _first_statement(lines: list[str]) -> bool:
+    """Whether Python can read a function from its head to some line, with more than a docstring."""
+    head = lines[0][lines[0].index("def ") :]
+    for end in range(1, len(lines) + 1):
+        tree = parsed("\n".join([head, *lines[1:end]]), "exec")
+        if tree is not None and not all(map(_is_text, tree.body[0].body)):
+            return lines[end - 1].strip() != "return"
+    return False
+
+
 def ends_early(text: str) -> bool:
-    """Whether a program stops in its last line, or before it does anything with a value.
+    """Whether a program without a whole statement stops in its last line, or after its docstring.
 
     Example:
         >>> ends_early("def f(x):\\n    if x"), ends_early("def f(x) x\\nprint(f(1))")
         (True, False)
-        >>> ends_early("def f(x):\\n    y = x % 1")
-        True
     """
     stripped = text.strip()[:LONGEST]
     if not OPENS_CODE.search(stripped):
@@ -166,61 +185,9 @@ def ends_early(text: str) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(stripped)
+            ast.parse(stripped)
     except SyntaxError as error:
         return (error.lineno or 0) >= stripped.count("\n") + 1
     except (ValueError, RecursionError, MemoryError):
         return False
-    return _assigns_last(tree) or stripped.endswith("return")
-
-
-def _assigns_last(tree: ast.Module) -> bool:
-    """Whether a program ends in a function that sets a name of its own and does no more."""
-    block: list[ast.stmt] = tree.body
-    in_function = False
-    while block:
-        last = block[-1]
-        in_function |= isinstance(last, ast.FunctionDef | ast.AsyncFunctionDef)
-        if isinstance(last, ast.Assign):
-            return in_function and all(isinstance(name, ast.Name) for name in last.targets)
-        block = getattr(last, "orelse", None) or getattr(last, "body", [])
-    return False
-
-
-def finishes(text: str, names: Iterable[str]) -> bool:
-    """Whether a text defines one of these functions to its end, and something follows it.
-
-    Example:
-        >>> finishes("def f(x):\\n    return x\\n\\ndef g", ["f"])
-        True
-    """
-    lines = text[:LONGEST].splitlines()
-    margin = [at for at, line in enumerate(lines) if line[:1] not in _INDENTS]
-    last = margin[-1] if margin else 0
-    return any(name in functions("\n".join(lines[:last])) for name in names)
-
-
-def finishes_a_function(text: str) -> bool:
-    """Whether a text defines a function to its end: something follows, or a line that returns.
-
-    The definition of another function may follow because the first one is its helper, so that
-    tells nothing.
-
-    Example:
-        >>> finishes_a_function("def f(x):\\n    return x\\n\\nprint(f(")
-        True
-        >>> finishes_a_function("def f(x):\\n    return x")
-        False
-    """
-    found = _FUNCTION.search(text[:LONGEST])
-    if found is None:
-        return False
-    lines = found[0].splitlines()
-    end = next((at for at, line in enumerate(lines) if at and line[:1] not in _INDENTS), None)
-    tree = parsed("\n".join(lines[:end]), "exec")
-    if tree is None:
-        return False
-    if end is None:
-        return isinstance(tree.body[0].body[-1], ast.Return) and found[0].endswith("\n")
-    head, follows = lines[0].partition("(")[0], lines[end].partition("(")[0]
-    return follows == head or not _DEFINES.match(follows)
+    return True

@@ -123,6 +123,16 @@ def evades(text: str) -> bool:
     return _asks_back(text) and len(words(text[:5000])) <= _SHORT
 
 
+def shrugs(text: str) -> bool:
+    """Whether a short answer says that it does not know, or asks for more.
+
+    Example:
+        >>> shrugs("I'm not sure what you mean."), shrugs("What is the capital of Peru?")
+        (True, False)
+    """
+    return len(words(text[:5000])) <= _SHORT and _EVASION.search(fold(text[:OPENING])) is not None
+
+
 def _asks_back(text: str) -> bool:
     return _only_asks(text) or _EVASION.search(fold(text[:OPENING])) is not None
 

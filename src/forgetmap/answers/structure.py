@@ -19,7 +19,7 @@ _QUOTES = "\"'`“”‘’ \t\n"
 _NAMED = ("name", "function", "tool", "tool_name", "function_name", "call", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "kwargs")
 CALL_KEYS = (*_NAMED, *_ARGUMENTS)
-_LOOSE_CALL = re.compile(r"\b([A-Za-z_][\w.]{0,80})\s?\(([^()]{0,2000})\)")
+_LOOSE_CALL = re.compile(r"(?<!def )(?<!function )\b([A-Za-z_][\w.]{0,80})\s?\(([^()]{0,2000})\)")
 _LOOSE_PAIR = re.compile(r"^\s*[\"']?(\w{1,60})[\"']?\s{0,3}[:=]\s{0,3}(.{1,500})$", re.DOTALL)
 _LOOKS_CALLED = re.compile(rf"\W{{0,12}}\{{\s{{0,9}}\"(?:{'|'.join(_NAMED)})\"\s?:|<tool_call>")
 _LABELLED = re.compile(

@@ -16,6 +16,9 @@ _TICKS = re.compile(r"`([^`\n]{1,2000})`")
 _TAGS = re.compile(r"<(\w{1,20})(?: [^<>\n]{1,200})?>(.{1,10000}?)</\1>", re.DOTALL)
 _LABEL = re.compile(r"^[*_#\s]{0,5}[\w ]{1,20}[*_]{0,3}:[*_]{0,3}\s{0,3}(?=\S)")
 _BULLET = re.compile(r"^[ \t]{0,9}(?:[-*+•]|\d{1,3}[.)])[ \t]{1,9}(?=\S)", re.MULTILINE)
+_NAME = re.compile(r"[-*\s]{0,5}([A-Za-z][\w ]{1,20})[*_]{0,2}: \S")
+"""The name that a line gives to a value; a letter alone is that of an option."""
+_COLON = re.compile(": ")
 _DRESS = "\"'`“”‘’«»*_$ \t\n"
 _PAIRS = {"(": ")", "[": "]", "<": ">"}
 _NO_QUOTES = dict.fromkeys(map(ord, "\"'`“”‘’"))
@@ -75,9 +78,9 @@ def bared(text: str) -> list[str]:
 
 
 def set_apart(text: str) -> list[str]:
-    """The values that stand apart in a text of sentences: in a line alone, or after a colon.
+    """The values that stand apart in a text: in a line alone, or after a colon.
 
-    Only where all else is sentences: an introduction, the question once more, a closing word.
+    Only where all else is sentences, or lines that give other values their names.
 
     Example:
         >>> set_apart("Sure! Here you go: Rome"), set_apart("So:\\n**Rome**\\nI hope this helps!")
@@ -85,13 +88,18 @@ def set_apart(text: str) -> list[str]:
         >>> set_apart("Rome\\nOslo"), set_apart("It is Rome, I think.")
         ([], [])
     """
-    lines = [line.strip() for line in text[:LONGEST].splitlines() if line.strip()]
-    values = sum(not _is_sentence(line) for line in lines)
+    bare = _BULLET.sub("", text[:LONGEST])
+    lines = [line.strip() for line in bare.splitlines() if line.strip()]
+    names = [name[1].casefold() for line in lines if (name := _NAME.match(line))]
+    told_apart = len(set(names)) == len(names)
+    values = [
+        line for line in lines if not _is_sentence(line) and not (told_apart and _NAME.match(line))
+    ]
     found: list[str] = []
     for line in lines:
-        if values == (not _is_sentence(line)):  # all other lines are sentences
-            _, colon, rest = line.rpartition(": ")
-            found += [*([line] if len(lines) > 1 else []), *([rest] if colon else [])]
+        if not values or values == [line]:  # all other lines are sentences or have names
+            rests = [line[colon.end() :] for colon in _COLON.finditer(line)]
+            found += [*([line] if len(lines) > 1 else []), *rests]
     return [part for one in found for part in (one.strip(), *bared(one)) if part]
 
 
@@ -216,7 +224,8 @@ def rest_after(text: str, answer: str, form: str | None) -> str | None:
         (' and more', None)
     """
     text, answer = text.strip(), answer.strip()
-    if text.startswith(answer):
+    same_case = text.casefold().startswith(answer.casefold()) if form is None else False
+    if text.startswith(answer) or same_case:
         return text[len(answer) :]
     if form == "code":
         return _after_function(text, answer)
@@ -227,7 +236,8 @@ def rest_after(text: str, answer: str, form: str | None) -> str | None:
             value, end = json.JSONDecoder().raw_decode(text[:LONGEST])
         except (ValueError, RecursionError):
             return None
-        return text[end:] if value == as_json(answer) else None
+        in_order = json.dumps(value) == json.dumps(as_json(answer))
+        return text[end:] if in_order else None
     return None
 
 

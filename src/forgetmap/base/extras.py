@@ -16,6 +16,7 @@ ADDS = {
     "eval": "run models: transformers, adapters, GGUF, endpoints, lm-eval's tasks",
     "figures": "figures for papers",
     "inspect": "read packed logs of Inspect",
+    "mcp": "let coding agents ask (forgetmap mcp)",
     "notebook": "look through the items that changed in Jupyter",
     "ray": "run models on a cluster",
     "serve": "look at comparisons of any size in the browser",
@@ -23,6 +24,7 @@ ADDS = {
     "study": "random effects in the model of a study's attributes",
     "suites": "ask bundled and public sets of questions",
     "summarise": "group what was lost by its words",
+    "track": "log maps to Weights & Biases and MLflow",
     "train": "train with remedies against forgetting; the trainer callback",
 }
 """What each extra is for."""

@@ -15,21 +15,26 @@ from forgetmap.cli.compare import compare
 from forgetmap.cli.convert import convert
 from forgetmap.cli.crash import Commands
 from forgetmap.cli.demo import demo
+from forgetmap.cli.divergence import divergence
 from forgetmap.cli.doctor import doctor
 from forgetmap.cli.drift import drift
 from forgetmap.cli.evaluate import evaluate
 from forgetmap.cli.fetch_model import fetch_model
+from forgetmap.cli.forecast import forecast
 from forgetmap.cli.gate import gate
 from forgetmap.cli.help import HELP, Verb
 from forgetmap.cli.lineage import lineage
+from forgetmap.cli.mcp import mcp
 from forgetmap.cli.merge import merge
 from forgetmap.cli.plan import plan
+from forgetmap.cli.recover import recover
 from forgetmap.cli.replay import replay
 from forgetmap.cli.score import score
 from forgetmap.cli.serve import serve
 from forgetmap.cli.show import show
 from forgetmap.cli.study import study
 from forgetmap.cli.theory import app as theory
+from forgetmap.cli.train import train
 from forgetmap.cli.watch import watch
 
 app = typer.Typer(
@@ -68,12 +73,12 @@ def _add(panel: str, **commands: Callable[..., None] | typer.Typer) -> None:
 _add(
     "Compare",
     demo=demo, compare=compare, show=show, convert=convert, lineage=lineage, study=study,
-    serve=serve,
+    serve=serve, mcp=mcp,
 )  # fmt: skip
 _add("Decide", gate=gate, baseline=baseline)
-_add("Behaviour", score=score, drift=drift, capabilities=capabilities)
-_add("Repair", advise=advise, merge=merge, replay=replay)
-_add("Plan", plan=plan, theory=theory)
+_add("Behaviour", score=score, drift=drift, divergence=divergence, capabilities=capabilities)
+_add("Repair", advise=advise, merge=merge, replay=replay, train=train, recover=recover)
+_add("Plan", forecast=forecast, plan=plan, theory=theory)
 _add("Ask models", check=check, watch=watch, eval=evaluate, fetch_model=fetch_model)
 _add("Help", doctor=doctor)
 

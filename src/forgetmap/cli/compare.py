@@ -27,6 +27,7 @@ from forgetmap.cli.options import (
 
 if TYPE_CHECKING:
     from forgetmap.capabilities.judge import Judge
+    from forgetmap.map.result import ForgettingMap
 
 
 def compare(
@@ -139,6 +140,13 @@ def compare(
             readable=False, metavar="FOLDER", help="Write figures for a paper: SVG, PNG, LaTeX."
         ),
     ] = None,
+    log: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="wandb|mlflow",
+            help="Log numbers, lost items and the report to an experiment tracker.",
+        ),
+    ] = None,
     new: New = None,
     trained_on: Annotated[
         Path | None,
@@ -200,7 +208,7 @@ def compare(
             before_columns=name_value_pairs(before_column or [], "--before-column"),
             after_columns=name_value_pairs(after_column or [], "--after-column"),
             compat=compat,
-            causes=causes or (policy is not None and policy.needs_causes),
+            causes=causes or bool(log) or (policy is not None and policy.needs_causes),
             flips=flips,
             report=report,
             save=save,
@@ -216,6 +224,7 @@ def compare(
         )
     with clear_errors():
         write_map(result, json, csv, latex, figures)
+        _track(result, log or [])
         gates = gates_of.check_gate(result, limits)
         judgement = gates_of.judge(result, policy) if policy else None
     if not quiet and str(json) != "-":
@@ -229,6 +238,14 @@ def compare(
         raise typer.Exit(1)
     if judgement:
         raise typer.Exit(judgement.exit_code)
+
+
+def _track(result: ForgettingMap, trackers: list[str]) -> None:
+    if trackers:
+        from forgetmap.views.trackers import log_map
+
+        for tracker in trackers:
+            typer.echo(log_map(result, tracker), err=True)
 
 
 def _metrics(options: list[str]) -> dict[str, str] | str | None:

@@ -34,6 +34,7 @@ from forgetmap.cli.options import (
 
 if TYPE_CHECKING:
     from forgetmap.evaluate.models import Running
+    from forgetmap.evaluate.questions import Suite
     from forgetmap.evaluate.run import Evaluation
     from forgetmap.study.missing import Made
 
@@ -138,6 +139,17 @@ def evaluate(
         int | None, typer.Option(metavar="N", help="Processes on the Ray cluster.")
     ] = None,
     new: New = None,
+    risks: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar="FILE",
+            help="Ask only items drawn by risk (forgetmap forecast --out); totals stay unbiased.",
+        ),
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option(metavar="N", help="How many items to draw by risk.")
+    ] = None,
     run_code: RunCode = False,
     json: Json = None,
     quiet: Quiet = False,
@@ -157,6 +169,8 @@ def evaluate(
       forgetmap eval --before runs/base --after runs/tuned --suite atlas --out runs/map
 
       forgetmap eval --study study.yaml --executor ray
+
+      forgetmap eval runs/tuned --suite atlas --risks risks.parquet --budget 500 --out runs/check
     """
     from forgetmap.base.errors import InputError
     from forgetmap.base.files import make_folder
@@ -176,6 +190,7 @@ def evaluate(
             )
         if own_form and chat is not None:
             raise InputError("--own-form decides for each model; leave --chat and --no-chat out")
+        _check_risks(risks, budget, bool(model) and not (limit or tasks))
         form = None if own_form else bool(chat)
         asking = Asking(shots, form, system, letters, max_tokens, temperature, repeats, seed)
         sides = 2 if before else 1
@@ -202,7 +217,9 @@ def evaluate(
         if study:
             _missing(study, suite, options, spread, quiet)
         elif model:
-            _one(model, suite, out, options, spread, json, quiet)
+            _one(
+                model, _by_risk(suite, risks, budget, out, seed), out, options, spread, json, quiet
+            )
         else:
             models = str(before), str(after)
             _two(*models, suite, out, options, spread, new or [], run_code, json, quiet)
@@ -223,9 +240,33 @@ Spread = Callable[[str, "Running"], Any]
 """What puts the jobs of a model to it, by the model's name and how it is run."""
 
 
+def _check_risks(risks: Path | None, budget: int | None, whole: bool) -> None:
+    from forgetmap.base.errors import InputError
+
+    if (risks is None) != (budget is None):
+        raise InputError("--risks FILE and --budget N go together")
+    if risks and not whole:
+        raise InputError("--risks: give one MODEL, without --limit and --tasks")
+
+
+def _by_risk(
+    suite: Sequence[str], risks: Path | None, budget: int | None, out: Path, seed: int
+) -> Sequence[str] | Suite:
+    """The items that say most about forgetting; their chances are kept beside the answers."""
+    if risks is None or budget is None:
+        return suite
+    from forgetmap.evaluate.run import load_suite
+    from forgetmap.mitigate.forecast.sampling import choose, chosen_suite, write_chosen
+
+    chosen = choose(risks, budget, seed)
+    asked = chosen_suite(load_suite(suite, seed), chosen)
+    write_chosen(out, chosen)
+    return asked
+
+
 def _one(
     model: str,
-    suite: Sequence[str],
+    suite: Sequence[str] | Suite,
     out: Path,
     options: dict[str, Any],
     spread: Spread,

@@ -29,13 +29,21 @@ _SHOWN = 10
 
 
 def replay(
-    saved: Annotated[
-        Path,
-        typer.Argument(
-            readable=False, metavar="MAP", help="A comparison that compare --save wrote."
-        ),
-    ],
     budget: Annotated[int, typer.Option(metavar="N", help="Examples wanted.")],
+    saved: Annotated[
+        Path | None,
+        typer.Argument(
+            readable=False, metavar="[MAP]", help="A comparison that compare --save wrote."
+        ),
+    ] = None,
+    risks: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar="FILE",
+            help="In place of a map: a forecast (forgetmap forecast --out), before any training.",
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -108,6 +116,8 @@ def replay(
       forgetmap replay maps/tuned --pool mine.jsonl --log runs/base --budget 500 --strict
 
       forgetmap replay maps/tuned --pool mine.jsonl --log runs/base --budget 500 --category Maths
+
+      forgetmap replay --risks risks.parquet --pool mine.jsonl --log runs/base --budget 500
     """
     with clear_errors(), answer_bar(quiet) as progress:
         from forgetmap.evaluate.models import Running
@@ -119,6 +129,7 @@ def replay(
             saved,
             out,
             budget,
+            risks=risks,
             logs=log or [],
             categories=category or [],
             model=model,

@@ -91,17 +91,29 @@ def mix(
 
 @app.command()
 def forecast(
-    first: Annotated[float, typer.Option(metavar="SHARE", help="Old mass at a checkpoint.")],
-    second: Annotated[float, typer.Option(metavar="SHARE", help="Old mass at a later one.")],
-    steps: Annotated[float, typer.Option(help="Steps between the two.")],
+    first: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Old mass at a checkpoint.")
+    ] = None,
+    second: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Old mass at a later one.")
+    ] = None,
+    steps: Annotated[float | None, typer.Option(help="Steps between the two.")] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STEP:SHARE",
+            help="Old mass at a step; may be repeated, and shows how well the forecast fits.",
+        ),
+    ] = None,
     below: Annotated[float, typer.Option(metavar="SHARE", help="Old mass to be forecast.")] = 0.01,
     replay: Replay = 0.0,
     json: Json = None,
 ) -> None:
     """Forecast when fine-tuning will lose an old behaviour.
 
-    Computes the steps until the old mass falls below a level, from two measured checkpoints. The
-    two set the speed of the clock, so you need not know the learning rate or the model. Measure
+    Computes the steps until the old mass falls below a level, from two measured checkpoints, or
+    from several with the misfit of each. They set the speed of the clock, so you need not know the
+    learning rate or the model. Measure
     the old mass as the share of responses that show the old behaviour, or with
     `forgetmap theory estimate`.
 
@@ -110,12 +122,24 @@ def forecast(
       forgetmap theory forecast --first 0.4 --second 0.2 --steps 100
 
       forgetmap theory forecast --first 0.4 --second 0.2 --steps 100 --below 0.15 --replay 0.1
+
+      forgetmap theory forecast --at 0:0.5 --at 100:0.3 --at 200:0.2 --below 0.05
     """
     with clear_errors():
+        from forgetmap.base.errors import InputError
         from forgetmap.theory.answers import forecast_answer
+        from forgetmap.theory.calculators import fit_answer
 
         check_outputs([json], [])
-        _tell(forecast_answer(first, second, steps, below, replay), json)
+        two = (first, second, steps)
+        if at and any(part is not None for part in two):
+            raise InputError("--at: leave --first, --second and --steps out")
+        if at:
+            _tell(fit_answer(at, below, replay), json)
+        elif first is None or second is None or steps is None:
+            raise InputError("give --first, --second and --steps, or --at several times")
+        else:
+            _tell(forecast_answer(first, second, steps, below, replay), json)
 
 
 @app.command()
@@ -226,6 +250,146 @@ def flow(
             until=until,
             means=means,
         )
+        _tell(answer, json)
+
+
+@app.command()
+def modes(
+    objective: Annotated[
+        str, typer.Argument(metavar="sft|reverse", help="Forward KL to data, or reverse KL.")
+    ],
+    old: Annotated[
+        list[str],
+        typer.Option(metavar="MEAN:SPREAD:WEIGHT", help="An old behaviour; may be repeated."),
+    ],
+    new: Annotated[str, typer.Option(metavar="MEAN:SPREAD", help="The new behaviour.")],
+    replay: Replay = 0.0,
+    until: Annotated[float, typer.Option(help="Last time, learning rate x steps.")] = 100.0,
+    json: Json = None,
+) -> None:
+    """Which of several old behaviours goes first.
+
+    Behaviours are Gaussian modes on a line, each with its own spread. The new one begins with what
+    the old ones leave of the weights. For reverse KL, --replay is the old mass of the target.
+
+    Example:
+
+      forgetmap theory modes sft --old 0:1:0.4 --old 4:1:0.4 --new 6:1
+    """
+    with clear_errors():
+        from forgetmap.theory.calculators import modes_answer
+
+        check_outputs([json], [])
+        answer = modes_answer(
+            old,
+            new,
+            objective=objective,  # type: ignore[arg-type]  # checked by the library
+            replay=replay,
+            until=until,
+        )
+        _tell(answer, json)
+
+
+Delta = Annotated[float, typer.Option(help="Separation of the modes in standard deviations.")]
+Start = Annotated[float, typer.Option(metavar="SHARE", help="Old weight at the start.")]
+Target = Annotated[float, typer.Option(metavar="SHARE", help="Old mass of the target.")]
+
+
+@app.command()
+def drift(
+    start: Start = 0.8,
+    target: Target = 0.5,
+    delta: Delta = 4.0,
+    budget: Annotated[
+        float, typer.Option(help="Drift that you accept, in standard deviations.")
+    ] = 0.1,
+    json: Json = None,
+) -> None:
+    """How far the old behaviour moves under reverse KL, and from which separation on it is safe.
+
+    Example:
+
+      forgetmap theory drift --start 0.8 --target 0.5 --delta 4
+    """
+    with clear_errors():
+        from forgetmap.theory.calculators import drift_answer
+
+        check_outputs([json], [])
+        _tell(drift_answer(start, target, delta, budget), json)
+
+
+@app.command()
+def geometry(
+    target: Target = 0.5,
+    delta: Delta = 4.0,
+    dimensions: Annotated[int, typer.Option(help="Of the space that the modes lie in.")] = 1,
+    json: Json = None,
+) -> None:
+    """How well conditioned the end of training is.
+
+    Example:
+
+      forgetmap theory geometry --target 0.2 --delta 3
+    """
+    with clear_errors():
+        from forgetmap.theory.calculators import geometry_answer
+
+        check_outputs([json], [])
+        _tell(geometry_answer(target, delta, dimensions), json)
+
+
+@app.command()
+def sdft(
+    start: Start = 0.2,
+    teacher: Annotated[
+        float, typer.Option(metavar="SHARE", help="Old mass of the teacher at the start.")
+    ] = 0.6,
+    target: Annotated[
+        float, typer.Option(metavar="SHARE", help="Old mass of the anchor: shown the answer.")
+    ] = 0.4,
+    speed: Annotated[float, typer.Option(help="Speed of the moving average.")] = 0.1,
+    anchor: Annotated[float, typer.Option(help="Pull to the anchor; 0 for none.")] = 0.05,
+    delta: Annotated[float, typer.Option(help="Separation of the modes; inf works.")] = 4.0,
+    until: Annotated[float, typer.Option(help="Last time, learning rate x steps.")] = 100.0,
+    json: Json = None,
+) -> None:
+    """Old mass of a student that learns from its own moving teacher (SDFT).
+
+    Examples:
+
+      forgetmap theory sdft --start 0.2 --teacher 0.6 --target 0.4
+
+      forgetmap theory sdft --anchor 0 --until 400
+    """
+    with clear_errors():
+        from forgetmap.theory.calculators import sdft_answer
+
+        check_outputs([json], [])
+        how = {"speed": speed, "anchor": anchor, "delta": delta, "until": until}
+        _tell(sdft_answer(start, teacher, target, **how), json)
+
+
+@app.command()
+def oapl(
+    gap: Annotated[float, typer.Option(help="Reward of the new behaviour less that of the old.")],
+    start: Start = 0.5,
+    value: Annotated[float, typer.Option(help="Temperature of the value.")] = 1.0,
+    ratio: Annotated[float, typer.Option(help="Temperature of the log-ratio.")] = 1.0,
+    rounds: Annotated[int, typer.Option(help="Rounds, each from the policy before it.")] = 1,
+    delta: Delta = 4.0,
+    json: Json = None,
+) -> None:
+    """Old mass after rounds of off-policy RL with lagged samples (OAPL).
+
+    Example:
+
+      forgetmap theory oapl --gap 1 --rounds 3
+    """
+    with clear_errors():
+        from forgetmap.theory.calculators import oapl_answer
+
+        check_outputs([json], [])
+        answer = oapl_answer(start, gap, value=value, ratio=ratio, rounds=rounds, delta=delta)
         _tell(answer, json)
 
 

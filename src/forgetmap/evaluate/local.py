@@ -145,6 +145,25 @@ class LocalModel:
             return self._score(self._as_choices(requests), hints.get("shared", 0))
         return self._write([self._opening(request) for request in requests])
 
+    def distributions(self, request: Request) -> Any:
+        """Log-probabilities of all tokens at every place of the first option, as a torch matrix.
+
+        Its rows are the tokens of the option, its columns the vocabulary.
+        """
+        import torch
+
+        (choice,) = self._as_choices([request])
+        option = choice.options[0]
+        if choice.longest > self._positions:
+            raise InputError(
+                f"{self.name}: a text needs {choice.longest} tokens, the model takes "
+                f"{self._positions}; cut it"
+            )
+        tokens = torch.tensor([[*choice.context, *option]], device=self._device)
+        with torch.inference_mode():
+            logits = self._network(tokens).logits[0, len(choice.context) - 1 : -1]
+        return logits.float().log_softmax(-1), torch.tensor(option, device=self._device)
+
     def _score(self, choices: list[Choice], shared: int) -> list[Reply]:
         def score(part: list[Choice]) -> list[Reply]:
             return [

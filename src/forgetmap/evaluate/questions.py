@@ -86,6 +86,8 @@ class Suite:
     """With which its items were drawn, where any are."""
     manifest: str = ""
     """Capabilities by which `forgetmap score` scores the answers, where the run does not."""
+    chosen: str = ""
+    """How many of its items these are, where some were drawn by risk."""
 
     def made_once(self) -> Suite:
         """The suite with its questions made once, however often they are asked for."""

@@ -26,6 +26,7 @@ from forgetmap.evaluate.results import (
     write_results,
 )
 from forgetmap.evaluate.store import Store
+from forgetmap.samples.comparability import CHOSEN
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Meta, Samples
 
@@ -325,6 +326,7 @@ def _meta(
         "limit": limit,
         "suite": f"{suite.name} {suite.version}",
         "suite seed": suite.seed,
+        CHOSEN: suite.chosen or None,
         "harness version": __version__,
     }
     warnings = list(model.warnings)

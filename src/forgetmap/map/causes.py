@@ -12,86 +12,52 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import NamedTuple
 
 from forgetmap.answers import compared, structure, wrapping
-from forgetmap.answers.endings import breaks_off, hangs, just_stops, repeats_itself
+from forgetmap.answers.endings import repeats_itself, unfinished
 from forgetmap.answers.extraction import (
     NO_ANSWER,
-    denies,
-    gives,
     is_letter,
-    letter_given,
     offered,
-    speaks_of,
-    states,
-    word_taken,
 )
-from forgetmap.answers.language import language_of
-from forgetmap.answers.numbers import is_number, number_given
-from forgetmap.answers.refusals import classify, evades
-from forgetmap.answers.text import after_cues, looked_at
+from forgetmap.answers.language import language_of, languages_of
+from forgetmap.answers.numbers import is_number
+from forgetmap.answers.refusals import classify, shrugs
+from forgetmap.answers.text import looked_at, sentences
 from forgetmap.base.errors import InputError
+from forgetmap.map.lost_answers import LOGGED as LOGGED
+from forgetmap.map.lost_answers import (
+    NEXT_TURN,
+    SHORT,
+    copies,
+    first_value,
+    gives_right,
+    is_begun,
+    is_empty,
+    is_value,
+    nothing_found,
+    reader,
+    right_answers,
+    says_a_sentence,
+    stands_apart,
+    stops_in_form,
+    unread,
+)
+from forgetmap.map.lost_answers import Lost as Lost
 from forgetmap.stats.tests import fisher
 
 UNKNOWN = "unknown"
 """Counted where no rule can speak: the log holds no text, or the text does not tell."""
-_LISTED = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|[A-Za-z]\))\s+\S")
-_HALF_TAG = re.compile(r"</?\w{0,12}>?\s*\Z")
-_LONG_TEXT = 20
-"""Words from which a whole text that stops in the middle of a sentence was cut off."""
-_PROGRAM = re.compile(
-    r"^\s{0,40}(?:(?:def|class) \w+.{0,200}:|import \w+|from [\w.]+ import|return\b.{0,80}[\w)\]]$|"
-    r"print\(|function \w{1,60}\(|(?:const|let|var) \w+ ?=|#include\b|public \w+|SELECT\b)",
-    re.MULTILINE,
-)
-"""A line of a program, in Python or another language."""
 _REMARK = re.compile(r"\s*\w+ \(")
 """A word and a remark in brackets, as Paris (France), is no call."""
-_SHORT = 6
-"""Words up to which a whole text is an answer that can be compared."""
-_VALUE = 3
-"""Words up to which a line is a value."""
-_RUN_ON = 10
-"""Characters after the answer from which a model did not stop; fewer make another answer."""
+_LONG_TEXT = 50
+"""Words from which a text may say the right thing in other words."""
 _GOES_ON = 3
-"""The same after a call, JSON or a program, which ends with its last bracket."""
-_BEGUN = re.compile(
-    r"```|\{\s{0,9}(?:[\"\w{]|\Z)|\bdef \w|\bfunction \w{1,60}\(|\w\(\w{1,60} ?[:=]"
-)
-"""Where a call, JSON or a program begins."""
-_HEAD_LAST = re.compile(r"`def \w[^`\n]{0,200}\Z")
-"""A text that ends in the head of a function."""
+"""Characters after a call, JSON or a program from which a model did not stop."""
 _LEVEL = 0.05
 _TELLING = 3
 """Letters from which an answer says which task it belongs to."""
 _LONG_ANSWER = 200
-
-
-class Lost(NamedTuple):
-    """An item that was right more often before, as the rules see it."""
-
-    before: float = 1.0
-    """Share of right answers; between 0 and 1 where runs of one model disagree."""
-    after: float = 0.0
-    k: int | None = None
-    target: str | None = None
-    answer_before: str | None = None
-    answer_after: str | None = None
-    """What the harness extracted; for options scored by likelihood, the option."""
-    status_after: str | None = "ok"
-    prompt_after: str | None = None
-    response_before: str | None = None
-    response_after: str | None = None
-    """What the model wrote; None where nothing was generated, or not kept."""
-    runs_before: int = 1
-    runs_after: int = 1
-    taught: frozenset[str] = frozenset()
-    """What the new task teaches to answer, by `taught_answers`; empty for its own items."""
-
-
-LOGGED = tuple(name for name in Lost._fields if name != "taught")
-"""What comes from the logs, row by row."""
 
 
 def cause_of(item: Lost) -> str | None:
@@ -123,11 +89,13 @@ def is_ran_on(item: Lost) -> bool:
     was, now = (item.response_before or "").strip(), (item.response_after or "").strip()
     form = structure.form_of(was)
     rest = wrapping.rest_after(now, was, form) if was else None
-    fewest = _RUN_ON if form is None else _GOES_ON
-    if rest is None or len(rest.strip()) < fewest or rest[0].isalnum():
+    fewest = 1 if form is None else _GOES_ON
+    if rest is None or len(rest.strip("` \n")) < fewest:
         return False
-    if form is None:
-        return rest.lstrip(".")[:1] == "\n" or rest.startswith("<|")
+    if NEXT_TURN.match(rest):
+        return True
+    if rest[0].isalnum() or form is None:
+        return rest.lstrip(".")[:1] == "\n"
     return not now.startswith(was) or wrapping.quotes(now, was, form)
 
 
@@ -144,8 +112,8 @@ def is_wrapped(item: Lost) -> bool:
     if not now or not now.strip() or (item.response_before or "").strip() == now.strip():
         return False
     return any(
-        compared.wraps(now, right) or (form is None and _stands_apart(item, right))
-        for right, form in _right_answers(item)
+        compared.wraps(now, right) or (form is None and stands_apart(item, right))
+        for right, form in right_answers(item)
     )
 
 
@@ -164,21 +132,14 @@ def is_format(item: Lost) -> bool:
     if now is None or compared.thinks_on(now):
         return False
     if structure.form_of(item.response_before) is not None:
-        rights = _right_answers(item)
+        rights = right_answers(item)
         return any(compared.other_notation(right, now, form) for right, form in rights if form)
     target = item.target or item.answer_before
-    if (
-        not target
-        or is_call(item)
-        or is_list(item)
-        or is_refused(item)
-        or target.strip().lower() in NO_ANSWER
-    ):
+    if not target or is_call(item) or is_list(item) or target.strip().lower() in NO_ANSWER:
         return False
     whole = compared.is_whole(item.answer_after or now, now)
     misread = is_number(target) and item.status_after == "ok"
-    given = (whole or misread or _nothing_found(item)) and _gives(item, now, target)
-    return given and not is_language(item)
+    return (whole or misread or nothing_found(item)) and gives_right(item, now, target)
 
 
 def is_degenerate(item: Lost) -> bool:
@@ -224,7 +185,7 @@ def _folded(text: str) -> str:
 
 
 def is_refused(item: Lost) -> bool:
-    """The harness says so, or the text declines, strongly or politely.
+    """The harness says so, or the text declines, or only says that it does not know.
 
     Example:
         >>> is_refused(Lost(response_after="I'm sorry, but I can't help with that."))
@@ -234,6 +195,10 @@ def is_refused(item: Lost) -> bool:
         return True
     if item.response_after is None or not (text := looked_at(item.response_after)).strip():
         return False
+    if shrugs(text):
+        read = reader(item)
+        answers = read(text) is not None if read else len(sentences(text)) > 1
+        return not answers and not is_wrapped(item) and not is_format(item)
     try:
         return classify(text) in ("strong_refusal", "weak_refusal")
     except InputError:  # a package of the extra is missing that only unclear cases need
@@ -243,15 +208,21 @@ def is_refused(item: Lost) -> bool:
 def is_language(item: Lost) -> bool:
     """The answer after is in another language than the one before, or else than the question.
 
+    Only the words around the answer count, and not what is copied from the question.
+
     Example:
         >>> is_language(Lost(prompt_after="What is the sum of it?", response_after="这是七"))
         True
     """
-    language = language_of(item.response_after)
-    if language is None or structure.form_of(item.response_after) is not None:
+    now = item.response_after
+    if not now or structure.form_of(now) is not None:
         return False
-    expected = language_of(item.response_before) or language_of(item.prompt_after, fewest=1)
-    return expected is not None and language != expected
+    own = "\n".join(compared.own_lines(looked_at(now), item.prompt_after))
+    right = re.escape((item.response_before or "").strip())
+    language = language_of(re.sub(rf"\b{right}\b", " ", own, flags=re.IGNORECASE))
+    before = language_of(item.response_before)
+    expected = {before} if before else languages_of(item.prompt_after)
+    return language is not None and bool(expected) and language not in expected
 
 
 def is_timeout(item: Lost) -> bool:
@@ -266,23 +237,12 @@ def is_prose(item: Lost) -> bool:
         >>> is_prose(Lost(response_before="f(a=1)", response_after="You can call the function f."))
         True
     """
-    now, form = item.response_after, structure.form_of(item.response_before)
-    if form is None or now is None or compared.holds_an_answer(now, item.response_before or ""):
+    now, was = item.response_after, item.response_before or ""
+    if structure.form_of(was) is None or now is None or compared.holds_an_answer(now, was):
         return False
-    if structure.looks_called(now) or compared.thinks_on(now) or _PROGRAM.search(now):
+    if is_empty(now) or is_begun(now, was) or stops_in_form(now, was):
         return False
-    if form == "code" and "```" in now:
-        return False
-    cut = item.status_after == "truncated" or hangs(now)
-    if item.status_after == "truncated" and _BEGUN.search(now):
-        return False
-    if (form != "code" and compared.open_fence(now)) or _HEAD_LAST.search(now[-300:]):
-        return False
-    if cut and (compared.unclosed(now) or compared.open_fence(now)):
-        return False
-    now = looked_at(now)
-    said = now.partition("```")[0] if compared.words_before_fence(now) else now
-    return now.lstrip()[:1] not in ("{", "[") and compared.speaks(said, cut)
+    return not compared.has_notation(looked_at(now), item.prompt_after)
 
 
 def is_call(item: Lost) -> bool:
@@ -311,10 +271,12 @@ def is_list(item: Lost) -> bool:
     now, was = item.response_after, (item.response_before or "").strip()
     if not now or not was or "\n" in was or structure.form_of(was) is not None:
         return False
-    lines = [line for line in now.splitlines() if line.strip()]
-    listed = len(lines) > 1 and all(_LISTED.match(line) for line in lines)
+    target = item.target or was
+    if is_letter(target) or offered(item.prompt_after, target):
+        return False  # several of what is on offer are no answer
     value = structure.as_json(now)
-    return listed or compared.in_a_row(was, now) or (isinstance(value, list) and len(value) > 1)
+    listed = "," not in was and compared.lists_values(now)
+    return listed or (isinstance(value, list) and len(value) > 1)
 
 
 def is_truncated(item: Lost) -> bool:
@@ -327,30 +289,24 @@ def is_truncated(item: Lost) -> bool:
         >>> is_truncated(Lost(response_after="<think>Let me see, first")), is_truncated(Lost())
         (True, False)
     """
-    now = item.response_after
     if item.status_after in ("truncated", "empty"):
         return True
-    if now is None:
+    if item.response_after is None:
         return False
-    whole, now = compared.is_whole(item.answer_after or "", now), looked_at(now)
-    if not _HALF_TAG.sub("", now).strip(" \n\ufffd") or compared.thinks_on(now):
+    now, was = looked_at(item.response_after), (item.response_before or "").strip()
+    if is_empty(now):
         return True
-    was = (item.response_before or "").strip()
-    begun = 1 < len(now.strip()) < len(was) and was.startswith(now.strip())
-    if (form := structure.form_of(was)) is not None:
-        return begun or (
-            compared.breaks_off_code(now, was)
-            if form == "code"
-            else compared.breaks_off_value(now, was)
-        )
-    stops = _stops(now) or just_stops(now) or now.rstrip()[-1:] == ":"
-    if _unread(item) and (read := _reader(item)):
-        return (begun or stops) and read(now) is None
-    if not _nothing_found(item):
-        long = len(now.split()) >= _LONG_TEXT and breaks_off(now)
-        open_end = hangs(now) or (long and not states(now, item.prompt_after))
-        return whole and open_end and not _opens_with_a_value(now)
-    return begun or stops
+    begun = is_begun(now, was)
+    if structure.form_of(was) is not None:
+        return begun or stops_in_form(now, was)
+    if not unread(item) or is_call(item) or is_list(item) or copies(item):
+        return False
+    if not begun and not unfinished(now):
+        return False
+    if read := reader(item):
+        return read(now) is None
+    said = says_a_sentence(now) or first_value(now) is not None
+    return begun or not said or len(now.split()) >= _LONG_TEXT
 
 
 def is_noise(item: Lost) -> bool:
@@ -386,9 +342,9 @@ def is_unparsed(item: Lost) -> bool:
     now, form = item.response_after, structure.form_of(item.response_before)
     if now is not None and form is not None:
         return not compared.holds_an_answer(now, item.response_before or "")
-    if now is not None and _unread(item) and (read := _reader(item)):
+    if now is not None and unread(item) and (read := reader(item)):
         return read(now) is None
-    return _nothing_found(item) or _says_nothing_of_it(item)
+    return copies(item) or (nothing_found(item) and not is_value(item))
 
 
 def is_wrong(item: Lost) -> bool:
@@ -397,134 +353,40 @@ def is_wrong(item: Lost) -> bool:
     Example:
         >>> is_wrong(Lost(target="Rome", answer_after="Oslo", response_after="It is Oslo."))
         True
-        >>> is_wrong(Lost(target="Rome", response_after="It is the old town on the seven hills."))
+        >>> is_wrong(Lost(target="Rome", response_after="word " * 60))
         False
     """
     now = item.response_after
     if now is not None and structure.form_of(item.response_before) is not None:
         return compared.holds_an_answer(now, item.response_before or "")
-    if now is not None and _unread(item) and (read := _reader(item)):
+    if now is not None and unread(item) and (read := reader(item)):
         return read(now) is not None
-    said = item.answer_after if item.answer_after is not None else now
-    if said is None or _nothing_found(item):
+    if not unread(item):
+        return item.answer_after is not None
+    if now is None:
         return False
-    if now is None or (item.answer_after is not None and not compared.is_whole(said, now)):
-        return True
-    said = _said(now)
-    return (
-        0 < len(said.split()) <= _SHORT
-        or states(said, item.prompt_after)
-        or denies(said, item.target or "")
-    )
+    return len(now.split()) <= SHORT or (is_value(item) and len(now.split()) < _LONG_TEXT)
 
 
 RULES: dict[str, Callable[[Lost], bool]] = {
-    "degenerate": is_degenerate,
     "ran_on": is_ran_on,
+    "degenerate": is_degenerate,
+    "refused": is_refused,
+    "language": is_language,
     "wrapped": is_wrapped,
     "format": is_format,
     "intruded": is_intruded,
-    "refused": is_refused,
-    "language": is_language,
     "timeout": is_timeout,
     "prose": is_prose,
+    "truncated": is_truncated,
     "call": is_call,
     "list": is_list,
-    "truncated": is_truncated,
     "unparsed": is_unparsed,
     "noise": is_noise,
     "wrong": is_wrong,
 }
 """Cause -> its rule, in the order in which they are tried."""
 CAUSES = tuple(RULES)
-
-
-# --- what the rules share -------------------------------------------------------------------------
-
-
-def _right_answers(item: Lost) -> list[tuple[str, str | None]]:
-    """The answer before with its form, and the target too where it is of the same form."""
-    was, target = item.response_before or "", item.target or ""
-    form = structure.form_of(was)
-    found = [was] if was.strip() else []
-    if form is not None and structure.form_of(target) == form:
-        found.append(target)
-    return [(right, form) for right in found]
-
-
-def _stands_apart(item: Lost, right: str) -> bool:
-    """Whether a value is in a line alone or after a colon, and the rest is in no other language."""
-    apart = wrapping.set_apart(item.response_after or "")
-    plain = compared.dressed_down(right, None)
-    same = any(compared.dressed_down(part, None) == plain for part in apart)
-    return same and not is_language(item)
-
-
-def _nothing_found(item: Lost) -> bool:
-    """The harness looked for an answer and found none."""
-    if item.answer_after is None:
-        kept_before = item.answer_before is not None and item.response_after is not None
-        return item.status_after == "no_answer" or kept_before
-    return item.status_after == "no_answer" or item.answer_after.strip().lower() in NO_ANSWER
-
-
-def _unread(item: Lost) -> bool:
-    """The harness read no answer out of the text: it found none, or took all of it."""
-    now = item.response_after
-    return _nothing_found(item) or compared.is_whole(item.answer_after or now or "", now or "")
-
-
-def _reader(item: Lost) -> Callable[[str], object] | None:
-    """What reads an answer of a kind that can be told: a number, a letter, a word on offer."""
-    target, prompt = item.target or "", item.prompt_after
-    if is_number(target):
-        return lambda text: number_given(text, prompt, cut=compared.is_cut(text))
-    if is_letter(target):
-        # the words of an option count where the sentence is whole
-        return lambda text: letter_given(text, item.k, None if _stops(text) else prompt)
-    if rivals := offered(prompt, target):
-        return lambda text: word_taken(text, rivals)
-    return None
-
-
-def _says_nothing_of_it(item: Lost) -> bool:
-    """A value was asked for, and the text evades, or is a sentence about something else."""
-    now, was = item.response_after, item.response_before
-    if not now or not was or not item.prompt_after or not _unread(item):
-        return False
-    if len(was.split()) > _SHORT:
-        return False
-    said = looked_at(now)
-    off = len(_said(now).split()) > _SHORT and not speaks_of(said, item.prompt_after)
-    return off or evades(said)
-
-
-def _stops(text: str) -> bool:
-    """A text without an answer ends in the middle."""
-    return compared.is_cut(looked_at(text)) or hangs(looked_at(text))
-
-
-def _opens_with_a_value(now: str) -> bool:
-    """The first line is a value alone, and others follow."""
-    first, *more = now.strip().split("\n", 1)
-    return bool(more) and 0 < len(first.split()) <= _VALUE and first[-1] not in ":,"
-
-
-def _said(now: str) -> str:
-    """What a text says: the value that an envelope carries, a cue names or that stands apart."""
-    text = looked_at(now)
-    apart = wrapping.set_apart(text)[-1:]
-    opening = [text.strip().splitlines()[0]] if _opens_with_a_value(text) else []
-    return [*wrapping.carried(now), *after_cues(now), *apart, *opening, text][0]
-
-
-def _gives(item: Lost, text: str, target: str) -> bool:
-    """Whether a text gives the right value, with or without the form that was asked for."""
-    if is_letter(target):
-        return letter_given(text, item.k, item.prompt_after) == target.strip("() ")
-    bare = wrapping.plain_value(target)
-    wanted = [words for words in (target, bare) if words]
-    return any(gives(text, words, item.k, item.prompt_after) for words in wanted)
 
 
 @lru_cache(maxsize=1024)

@@ -26,7 +26,13 @@ from forgetmap.pairing.two_logs import Pairs, ScoreSums, pair
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import for_pairing, read_all
 from forgetmap.readers.table_columns import check_columns
-from forgetmap.samples.comparability import Confound, Identity, find_confounds, suspicions
+from forgetmap.samples.comparability import (
+    Confound,
+    Identity,
+    check_whole,
+    find_confounds,
+    suspicions,
+)
 from forgetmap.samples.table import THRESHOLD, Samples
 
 if TYPE_CHECKING:
@@ -218,6 +224,7 @@ def build_map(
     task_map: str | None,
 ) -> ForgettingMap:
     """Compute every cell from the pairs; costs the same for a thousand items and for millions."""
+    check_whole(dict(zip(("before", "after"), sides, strict=True)))
     table = CellTable(pairs.patterns, categories, plan)
     plan = table.plan
     total = table.total()

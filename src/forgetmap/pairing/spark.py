@@ -196,7 +196,9 @@ class _SparkPair(LogPair):
                       CAST(coalesce(b.probability - a.probability,
                                     b.correct / b.runs - a.correct / a.runs) AS FLOAT) AS fall,
                       2 * b.correct > b.runs AS knew, 2 * a.correct > a.runs AS knows,
-                      CAST(a.correct / a.runs AS FLOAT) AS right_after
+                      CAST(a.correct / a.runs AS FLOAT) AS right_after,
+                      CAST(coalesce(if(a.probability IS NULL, NULL, b.probability),
+                                    b.correct / b.runs) AS FLOAT) AS chance, b.k AS k
                FROM s0_items b JOIN s1_items a USING (task, key) JOIN named n USING (task, key)
                WHERE b.runs > 0 AND a.runs > 0 ORDER BY task, key"""
         ).toArrow()

@@ -90,7 +90,8 @@ class Pairs:
         `fall` is how far its chance of being right fell: of the right option's probability where
         both logs have it, else of its share of right runs. `knew` and `knows` say whether more
         than half of its runs were right before and after, `right_after` the share of its runs
-        that are right after.
+        that are right after. `chance` is the chance of being right before, from which it fell, and
+        `k` the number of options.
         """
         return self._items.outcomes()
 
@@ -737,7 +738,9 @@ class LogPair(PairedLogs):
                       coalesce(b.probability - a.probability,
                                b.correct / b.runs - a.correct / a.runs)::FLOAT AS fall,
                       2 * b.correct > b.runs AS knew, 2 * a.correct > a.runs AS knows,
-                      (a.correct / a.runs)::FLOAT AS right_after
+                      (a.correct / a.runs)::FLOAT AS right_after,
+                      coalesce(if(a.probability IS NULL, NULL, b.probability),
+                               b.correct / b.runs)::FLOAT AS chance, b.k AS k
                FROM s0_items b JOIN s1_items a USING (task, key) JOIN named n USING (task, key)
                WHERE b.runs > 0 AND a.runs > 0 ORDER BY task, key"""
         ).to_arrow_table()

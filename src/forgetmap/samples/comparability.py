@@ -8,11 +8,24 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from forgetmap.base.errors import InputError
 from forgetmap.base.model import Frozen
 from forgetmap.samples.table import Samples
 
 Identity = Literal["content", "index", "row"]
 """What tells items apart: their content, the harness's ids, or the number of a table's row."""
+CHOSEN = "chosen items"
+"""The setting of a log whose items were drawn by risk, so that its shares are not those of all."""
+
+
+def check_whole(sides: Mapping[str, Samples]) -> None:
+    """Refuse a log whose items were drawn by risk: every share of it would be too high."""
+    for name, samples in sides.items():
+        if told := samples.settings.get(CHOSEN):
+            raise InputError(
+                f"{name}: the log holds {told}; shares of these are not shares of all. "
+                "forgetmap forecast BEFORE --check AFTER weighs each item by its chance"
+            )
 
 
 class RowCounts(Frozen):

@@ -68,6 +68,8 @@ class StudyPair(Frozen):
     eval_after: str | None = None
     suite: str | None = None
     """What to ask there."""
+    about: tuple[str, ...] = ()
+    """The JSON files that its attributes were taken from."""
 
 
 class Study(NamedTuple):
@@ -284,7 +286,8 @@ def _draft(
     for key, path in paths.items():
         if left := _PLACE.search(path):
             raise entry.fault(key, f"{key}: nothing says what {left[0][:60]} is; add it to 'for'")
-    known = {**known, **_from_about(entry, folder, texts, notes)}
+    about = _about(entry, folder, texts, notes)
+    known = {**known, **_from_about(entry, about, texts)}
     named = _fill(entry, "name", texts) if "name" in entry.values else ""
     if left := _PLACE.search(named):
         raise entry.fault("name", f"name: nothing says what {left[0][:60]} is")
@@ -301,6 +304,7 @@ def _draft(
         after_model=_fill(entry, "after_model", texts) or None,
         attributes={name: parse_attribute(name, value) for name, value in known.items()},
         new=tuple(_as_tuple(entry.values.get("new", ()))),
+        about=tuple(map(str, about)),
         **{key: str(folder / name) if key in _DRIFTS else name for key, name in more.items()},
     )
     return _Draft(entry, pair, "" if named else label or _stem(after), after)
@@ -311,19 +315,25 @@ def _place(folder: Path, name: str) -> str:
     return name if _ADDRESS in name else str(folder / name)
 
 
-def _from_about(
-    entry: _Entry, folder: Path, texts: Mapping[str, str], notes: list[str]
-) -> dict[str, Any]:
-    """Attributes from the JSON files that `about` names; the entry's own win over them."""
-    found: dict[str, Any] = {}
+def _about(entry: _Entry, folder: Path, texts: Mapping[str, str], notes: list[str]) -> list[Path]:
+    """The JSON files that `about` names and that are there."""
+    found = []
     for place in _as_tuple(entry.values.get("about", ())):
         name = _filled(entry, "about", place, texts)
         if left := _PLACE.search(name):
             raise entry.fault("about", f"about: nothing says what {left[0][:60]} is")
         path = folder / name
-        if not path.exists():
+        if path.exists():
+            found.append(path)
+        else:
             notes.append(f"{entry.file}:{entry.line('about')}: about: {path} is not there")
-            continue
+    return found
+
+
+def _from_about(entry: _Entry, files: list[Path], texts: Mapping[str, str]) -> dict[str, Any]:
+    """Attributes from the JSON files that `about` names; the entry's own win over them."""
+    found: dict[str, Any] = {}
+    for path in files:
         found |= read_about(path, _as_tuple(entry.values.get("take", ())))
     found = {name: value for name, value in found.items() if name not in texts}
     for name, value in found.items():

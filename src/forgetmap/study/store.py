@@ -33,7 +33,7 @@ from forgetmap.samples.table import SCHEMA_VERSION, Samples
 from forgetmap.study.result import StudiedPair
 
 _Stored = TypeVar("_Stored")
-_VERSION = 3
+_VERSION = 4
 """Of what is stored, and how."""
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 from forgetmap.theory import (
     answers,
     budget,
+    calculators,
     chen,
     divergence,
     drift,
@@ -29,6 +30,7 @@ from forgetmap.theory import (
     forward,
     geometry,
     logprobs,
+    modes,
     oapl,
     overlap,
     reverse,
@@ -38,6 +40,7 @@ from forgetmap.theory import (
 )
 from forgetmap.theory.answers import *  # noqa: F403
 from forgetmap.theory.budget import *  # noqa: F403
+from forgetmap.theory.calculators import *  # noqa: F403
 from forgetmap.theory.chen import *  # noqa: F403
 from forgetmap.theory.divergence import *  # noqa: F403
 from forgetmap.theory.drift import *  # noqa: F403
@@ -45,6 +48,7 @@ from forgetmap.theory.estimate import *  # noqa: F403
 from forgetmap.theory.forward import *  # noqa: F403
 from forgetmap.theory.geometry import *  # noqa: F403
 from forgetmap.theory.logprobs import *  # noqa: F403
+from forgetmap.theory.modes import *  # noqa: F403
 from forgetmap.theory.oapl import *  # noqa: F403
 from forgetmap.theory.overlap import *  # noqa: F403
 from forgetmap.theory.reverse import *  # noqa: F403
@@ -55,6 +59,7 @@ from forgetmap.theory.ttt import *  # noqa: F403
 __all__ = [
     *answers.__all__,
     *budget.__all__,
+    *calculators.__all__,
     *chen.__all__,
     *divergence.__all__,
     *drift.__all__,
@@ -62,6 +67,7 @@ __all__ = [
     *forward.__all__,
     *geometry.__all__,
     *logprobs.__all__,
+    *modes.__all__,
     *oapl.__all__,
     *overlap.__all__,
     *reverse.__all__,

@@ -1,10 +1,12 @@
-"""Forecasts for real runs: old mass ahead of fine-tuning, from two measured checkpoints.
+"""Forecasts for real runs: old mass ahead of fine-tuning, from two measured checkpoints or more.
 
 Steps are counted by the clock of the separated flow (`sft_clock`, with replay `replay_clock`).
 The two checkpoints measure its speed: learning rate, batch and model need not be known.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +20,7 @@ from forgetmap.theory.forward import (
     sft_clock_inverse,
 )
 
-__all__ = ["sft_forecast", "sft_rate", "sft_steps_until"]
+__all__ = ["Fitted", "sft_fit", "sft_forecast", "sft_rate", "sft_steps_until"]
 
 
 def sft_rate(first: ArrayLike, second: ArrayLike, steps: ArrayLike, replay: float = 0.0) -> Floats:
@@ -42,6 +44,48 @@ def _check_course(start: Floats, end: Floats, replay: float) -> None:
 
 def _clock(beta: Floats, replay: float) -> Floats:
     return sft_clock(beta) if replay == 0 else -replay_clock(beta, replay)
+
+
+class Fitted(NamedTuple):
+    """The clock through several checkpoints."""
+
+    rate: float
+    masses: Floats
+    """What the fit says at each checkpoint."""
+    last_unseen: float
+    """What a fit without the last checkpoint says of it; NaN of two alone."""
+
+
+def sft_fit(steps: ArrayLike, masses: ArrayLike, replay: float = 0.0) -> Fitted:
+    """Fit the speed of the clock to the old mass at several steps, by least squares. [D]
+
+    Example:
+        >>> exact = sft_forecast(0.5, 0.1, [0, 10, 50])
+        >>> round(sft_fit([0, 10, 50], exact).rate, 6)
+        0.1
+    """
+    when, found = (
+        np.atleast_1d(not_negative("steps", steps)),
+        np.atleast_1d(share("masses", masses)),
+    )
+    if len(when) != len(found) or len(when) < 2 or np.any(np.diff(when) <= 0):
+        raise InputError("steps: two checkpoints at least were expected, in the order of training")
+    _check_course(found[0], found[-1], replay)
+    times = _clock(found, replay)
+    rate, start = np.polyfit(when, times, 1)
+    if rate <= 0:
+        raise InputError("masses: they do not move towards the replay share, taken together")
+    begin = _mass_at(float(start + rate * when[0]), found[0], replay)
+    fitted = sft_forecast(begin, rate, when - when[0], replay)
+    unseen = np.nan
+    if len(when) > 2:
+        earlier, first = np.polyfit(when[:-1], times[:-1], 1)
+        unseen = float(_mass_at(float(first + earlier * when[-1]), found[0], replay))
+    return Fitted(float(rate), np.atleast_1d(fitted), unseen)
+
+
+def _mass_at(time: float, beta0: Floats, replay: float) -> Floats:
+    return sft_clock_inverse(time) if replay == 0 else replay_clock_inverse(-time, beta0, replay)
 
 
 def sft_forecast(

@@ -23,53 +23,29 @@ from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
 from forgetmap.evaluate.run import Progress, Questions, check_new, evaluate, load_suite
 from forgetmap.map.comparison import compare_logs
-from forgetmap.map.result import Cell, ForgettingMap, Verdict
+from forgetmap.map.result import ForgettingMap, Verdict
 from forgetmap.map.task_maps import TaskMap
 from forgetmap.mitigate.merge.adapters import is_adapter
 from forgetmap.mitigate.merge.merging import LOW_RANK, How, check_mergeable, merge
+from forgetmap.mitigate.outcome import Outcome, best_within, mark_pareto, outcome_fields
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Samples
-from forgetmap.stats.estimate import Estimate, Range
+from forgetmap.stats.estimate import Range
 
 SWEEP_SCHEMA_VERSION = 2
 _POINT = "point.json"
 _MOST_POINTS = 101
 
 
-class NewSkill(Frozen):
-    """The new tasks: the accuracy of the model before, and of this one."""
-
-    before: float
-    after: float
-    change: Estimate
-
-
-class Point(Frozen):
+class Point(Outcome):
     """One weight: what the merged model loses and gains against the model before."""
 
     weight: float
     parent: str | None
     """`before` or `after` where the merge would be that model; None for a real merge."""
-    lost: Range
-    """Of the old tasks, against the model before."""
-    gained: Range | None
-    """The same way round; None in sweeps of version 1 that had new tasks."""
-    new: NewSkill | None
-    """None where no task is new."""
-    verdict: Verdict
-    """Against the model before, on the old tasks."""
     lost_of_after: Range
     """Against the model after, on all tasks."""
     verdict_after: Verdict
-    is_pareto: bool = False
-    """No other point loses less and wins more."""
-
-    @property
-    def won(self) -> float:
-        """What speaks for a point: the new skill, or what it gained where no task is new."""
-        if self.new is not None:
-            return self.new.change.value
-        return self.gained.high_end if self.gained is not None else 0.0
 
 
 class Sweep(Frozen):
@@ -201,7 +177,7 @@ def sweep(
         points=mark_pareto(points),
         budget=budget,
         chosen=chosen.weight if chosen else None,
-        sure=None if budget is None or not chosen else chosen.lost.high <= budget,
+        sure=None if budget is None or not chosen else chosen.is_sure(budget),
         folder=run.folder_of(chosen) if chosen else None,
     )
 
@@ -243,59 +219,20 @@ def measure(
         ).map
         for name, side in zip(("before", "after"), sides, strict=True)
     }
-    old, against = maps["before"].old, maps["after"].total
+    against = maps["after"].total
     point = Point(
         weight=weight,
         parent=parent,
-        lost=old.lost,
-        gained=old.gained,
-        new=_new_skill(maps["before"].new, same=parent == "before"),
-        verdict=old.verdict,
         lost_of_after=against.lost,
         verdict_after=against.verdict,
+        **outcome_fields(maps["before"], same=parent == "before"),
     )
     return point, maps
 
 
-def _new_skill(cell: Cell | None, *, same: bool) -> NewSkill | None:
-    if cell is None:
-        return None
-    nothing = Estimate(value=0.0, low=0.0, high=0.0)  # the same answers: nothing to estimate
-    change = nothing if same else cell.change
-    return NewSkill(before=cell.accuracy_before, after=cell.accuracy_after, change=change)
-
-
 def choose(points: Sequence[Point], budget: float) -> Point | None:
-    """The point that wins most among those that lose no more than the budget.
-
-    Points that are surely within it go first: the most that can be lost is, at the high end of its
-    95 % interval. Without such points, those count that are within it by the estimate alone, which
-    is not sure. The model before itself is not an answer. Of equal wins the one that loses less is
-    taken.
-    """
-    merged = [point for point in points if point.parent != "before"]
-    sure = [point for point in merged if point.lost.high <= budget]
-    likely = [point for point in merged if point.lost.high_end <= budget]
-    return max(sure or likely, key=lambda point: (point.won, -point.lost.high_end), default=None)
-
-
-def mark_pareto(points: Sequence[Point]) -> list[Point]:
-    """Mark the points that no other beats, losing as little and winning as much, and one better.
-
-    It goes by the most that can be lost, so that gains never count against losses.
-    """
-    places = [(-point.lost.high_end, point.won) for point in points]
-    return [
-        point.model_copy(
-            update={
-                "is_pareto": not any(
-                    other != place and other[0] >= place[0] and other[1] >= place[1]
-                    for other in places
-                )
-            }
-        )
-        for point, place in zip(points, places, strict=True)
-    ]
+    """The best merge within a budget; see `best_within`. The model before itself is no answer."""
+    return best_within([point for point in points if point.parent != "before"], budget)
 
 
 def _upgrade(content: dict[str, Any]) -> dict[str, Any]:

@@ -118,13 +118,27 @@ class _Lost(NamedTuple):
     """How much of them: the sum of what each fell by, in shares of its runs."""
 
 
+class _Needs(NamedTuple):
+    """What was lost, or may be, and what to keep out; from a map or from a forecast."""
+
+    before: str
+    after: str
+    lost: Mapping[str, _Lost]
+    """By category."""
+    categories: Mapping[str, str]
+    """Of the old tasks."""
+    named: Mapping[str, str]
+    """Of all tasks that rows of a pool may name."""
+    items: Iterable[EvaluationItem]
+    """All items of the evaluation, which no example may hold."""
+    doubts: list[str]
+
+
 @dataclass(frozen=True)
 class _Plan:
     """What is wanted."""
 
-    comparison: SavedComparison
-    lost: Mapping[str, _Lost]
-    """By category."""
+    needs: _Needs
     budget: int
     making: Making
     mixing: list[Mixing]
@@ -132,7 +146,7 @@ class _Plan:
     @cached_property
     def wanted(self) -> dict[str, int]:
         """Category -> examples."""
-        return share_out(self.budget, {name: lost.drop for name, lost in self.lost.items()})
+        return share_out(self.budget, {name: lost.drop for name, lost in self.needs.lost.items()})
 
     def missing(self, examples: Sequence[Example]) -> dict[str, int]:
         """Category -> examples that are not there yet."""
@@ -178,10 +192,11 @@ class _Draft:
 
 
 def build_replay(
-    saved: str | Path,
+    saved: str | Path | None,
     out: str | Path,
     budget: int,
     *,
+    risks: str | Path | None = None,
     logs: Sequence[str | Path] = (),
     categories: Sequence[str] = (),
     model: str | Model | None = None,
@@ -193,15 +208,17 @@ def build_replay(
     strict: bool = False,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> ReplaySet:
-    """Build a replay set for what a map says was lost, and write it to a folder.
+    """Build a replay set for what a map says was lost, or a forecast may be, and write it.
 
     Categories get shares of the budget in proportion to their lost items, each weighed by how far
     it fell. New tasks get none. With a model and a pool each gives half, and one makes up for what
     the other lacks.
 
     Args:
-        saved: A comparison that `compare --save` wrote.
+        saved: A comparison that `compare --save` wrote; None with `risks`.
         out: The folder to write; a stopped run goes on in it.
+        risks: A forecast that `forgetmap forecast --out` wrote, in place of a map: categories get
+            shares by their expected loss. The log before must then be among `logs`, with texts.
         logs: Evaluation logs of the map, so that every item of it can be kept out.
         categories: Only these get examples, to repair a domain; all by default.
         model: The model before, by a name that `open_model` understands, or an open model.
@@ -221,9 +238,15 @@ def build_replay(
         raise InputError(f"--budget {budget}: must be at least 1")
     if model is None and pool is None:
         raise InputError("give --model to make up examples, --pool to draw them, or both")
-    form, mixing, comparison = _form(train, making.chat), _mixing(keep), _open(Path(saved))
-    plan = _Plan(comparison, _lost(comparison, categories), budget, making, mixing)
-    draft = _Draft(LeakCheck(_evaluation_items(comparison, logs)))
+    if (saved is None) == (risks is None):
+        raise InputError("give a MAP (compare --save), or --risks (forgetmap forecast --out)")
+    form, mixing = _form(train, making.chat), _mixing(keep)
+    if risks is not None:
+        needs = _at_risk(Path(risks), logs, categories)
+    else:
+        needs = _by_map(_open(Path(str(saved))), logs, categories)
+    plan = _Plan(needs, budget, making, mixing)
+    draft = _Draft(LeakCheck(needs.items))
     drawn = _drawable(read_pool(pool), plan, draft, strict) if pool else None
     opened = open_model(model, running, chat=making.chat) if isinstance(model, str) else model
     make_folder(out)
@@ -283,6 +306,75 @@ def _category(comparison: SavedComparison, task: str) -> str:
     return comparison.result.task_categories.get(task, task)
 
 
+def _by_map(
+    comparison: SavedComparison, logs: Sequence[str | Path], chosen: Sequence[str]
+) -> _Needs:
+    result = comparison.result
+    lost = _lost(comparison, chosen)
+    return _Needs(
+        result.before.name,
+        result.after.name,
+        lost,
+        {
+            task: _category(comparison, task)
+            for task in result.tasks
+            if task not in result.settings.new
+        },
+        result.task_categories,
+        _evaluation_items(comparison, logs),
+        _doubt(comparison, lost),
+    )
+
+
+def _at_risk(risks: Path, logs: Sequence[str | Path], chosen: Sequence[str]) -> _Needs:
+    """What a forecast expects to be lost; of each category its riskiest items stand for it."""
+    from forgetmap.mitigate.forecast.build import read_risks
+
+    told = read_risks(risks)
+    texts = {(item.task, item.ref): item for item in _log_items(logs)}
+    lost: dict[str, _Lost] = {}
+    half = {
+        name: part.expected.value * part.items / 2
+        for name, part in told.forecast.categories.items()
+    }
+    columns = (told.table[name].to_pylist() for name in ("task", "item", "category", "risk"))
+    missing = 0
+    for task, item, category, risk in zip(*columns, strict=True):  # the riskiest first
+        found = texts.get((task, f"{item:016x}"))
+        missing += found is None
+        shown, drop = lost.get(category, _Lost([], 0.0))
+        if found is not None and drop < half[category]:
+            shown.append(found.text)
+        lost[category] = _Lost(shown, drop + risk)
+    if missing:
+        raise InputError(
+            f"the text of {missing:,} of {len(told.table):,} items of {risks} is not known, so "
+            "they could not be kept out; name the log that it was made of with --log BEFORE"
+        )
+    tasks = dict(
+        zip(told.table["task"].to_pylist(), told.table["category"].to_pylist(), strict=True)
+    )
+    return _Needs(
+        told.forecast.log,
+        f"forecast {risks.name}",
+        _only(dict(sorted(lost.items(), key=lambda pair: (-pair[1].drop, pair[0]))), chosen),
+        tasks,
+        tasks,
+        texts.values(),
+        [],
+    )
+
+
+def _only(found: dict[str, _Lost], chosen: Sequence[str]) -> dict[str, _Lost]:
+    """The categories that were asked for; all where none was."""
+    for name in chosen:
+        if name not in found:
+            raise InputError(
+                f"--category {name}: no old item of it was lost; the map's are {some(found, 20)}"
+            )
+    return {name: lost for name, lost in found.items() if name in chosen or not chosen}
+
+
 def _lost(comparison: SavedComparison, chosen: Sequence[str]) -> dict[str, _Lost]:
     """The lost items by category, the category that lost most first; new tasks are left out."""
     found: dict[str, _Lost] = {}
@@ -297,19 +389,14 @@ def _lost(comparison: SavedComparison, chosen: Sequence[str]) -> dict[str, _Lost
     if not found:
         raise InputError(f"{comparison.name}: no old item of the map was lost; nothing to replay")
     found = dict(sorted(found.items(), key=lambda pair: (-pair[1].drop, pair[0])))
-    for name in chosen:
-        if name not in found:
-            raise InputError(
-                f"--category {name}: no old item of it was lost; the map's are {some(found, 20)}"
-            )
-    return {name: lost for name, lost in found.items() if name in chosen or not chosen}
+    return _only(found, chosen)
 
 
-def _doubt(plan: _Plan) -> list[str]:
+def _doubt(comparison: SavedComparison, lost: Mapping[str, _Lost]) -> list[str]:
     """A warning where the map shows no sure loss: then the items may have flipped by noise."""
-    result = plan.comparison.result
+    result = comparison.result
     groups = {**result.tasks, **result.categories}
-    cells = [result.old, *(groups[name] for name in plan.lost if name in groups)]
+    cells = [result.old, *(groups[name] for name in lost if name in groups)]
     if any(cell.verdict.forgetting == "lost" for cell in cells):
         return []
     verdict = result.old.verdict
@@ -336,19 +423,25 @@ def _evaluation_items(
             yield from (EvaluationItem(row["task"], row["item"], text) for text in texts)
             if not texts:
                 missing.add((row["task"], row["item"]))
+    for found in _log_items(logs):
+        missing -= {(found.task, found.ref), (found.task + SUFFIX, found.ref)}
+        yield found
+    if missing:
+        raise InputError(
+            f"the text of {len(missing):,} of {total:,} evaluation items is not known, so they "
+            "could not be kept out; name the logs that the map was made of with --log BEFORE"
+        )
+
+
+def _log_items(logs: Sequence[str | Path]) -> Iterator[EvaluationItem]:
+    """Every item of some logs that has a text."""
     columns = ["task", "item", "item_ref", "prompt"]
     for log in logs:
         for batch in read(log, ReadOptions(text=True)).to_batches(columns):
             for row in batch.to_pylist():
                 if row["prompt"]:
                     item = row["item_ref"] if row["item"] is None else f"{row['item']:016x}"
-                    missing -= {(row["task"], item), (row["task"] + SUFFIX, item)}
                     yield EvaluationItem(row["task"], str(item), row["prompt"])
-    if missing:
-        raise InputError(
-            f"the text of {len(missing):,} of {total:,} evaluation items is not known, so they "
-            "could not be kept out; name the logs that the map was made of with --log BEFORE"
-        )
 
 
 # --- the examples ---------------------------------------------------------------------------------
@@ -387,19 +480,17 @@ def _drawable(pool: Pool, plan: _Plan, draft: _Draft, strict: bool) -> _Drawable
             "; take them out, or run without --strict to leave them out"
         )
     draft.dropped["row without a question or an answer"] += pool.unusable
-    lost = {name: lost.texts for name, lost in plan.lost.items()}
-    order = nearest(kept, lost, plan.comparison.result.task_categories)
+    lost = {name: lost.texts for name, lost in plan.needs.lost.items()}
+    order = nearest(kept, lost, plan.needs.named)
     rows = {name: [kept[number] for number in numbers] for name, numbers in order.items()}
     return _Drawable(pool, rows, draft)
 
 
 def _topics(plan: _Plan, draft: _Draft, drawn: _Drawable | None) -> list[Topic]:
-    result = plan.comparison.result
-    old = [task for task in result.tasks if task not in result.settings.new]
     return [
         Topic(
             category=name,
-            tasks=tuple(task for task in old if _category(plan.comparison, task) == name),
+            tasks=tuple(task for task, of in plan.needs.categories.items() if of == name),
             shown=tuple(row.asked for row in drawn.shown[name]) if drawn else (),
             wanted=count,
         )
@@ -450,18 +541,18 @@ def _result(plan: _Plan, draft: _Draft, model: Model | None, drawn: _Drawable | 
     there = Counter(one.category for one in draft.examples)
     share, wanted = plan.mixing[0].share, plan.wanted
     told = (drawn.pool.warnings if drawn else [], model.warnings if model else [])
-    warnings = [*_doubt(plan), *told[0], *told[1]]
+    warnings = [*plan.needs.doubts, *told[0], *told[1]]
     if short := {name: there[name] for name in wanted if there[name] < wanted[name]}:
         listed = some(f"{name} {count} of {wanted[name]}" for name, count in short.items())
         warnings.append(f"fewer examples than wanted: {listed}")
     return ReplaySet(
-        before=plan.comparison.result.before.name,
-        after=plan.comparison.result.after.name,
+        before=plan.needs.before,
+        after=plan.needs.after,
         budget=plan.budget,
         examples=len(draft.examples),
         categories={
             name: Share(
-                forgotten=len(plan.lost[name].texts),
+                forgotten=len(plan.needs.lost[name].texts),
                 wanted=wanted[name],
                 synthesised=made[name],
                 drawn=there[name] - made[name],

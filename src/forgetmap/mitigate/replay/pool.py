@@ -172,7 +172,7 @@ def nearest(
         {'Sums': [1, 2], 'World': [0]}
     """
     names = list(forgotten)
-    likeness = _likeness(
+    likeness = how_alike(
         [f"{row.asked}\n{row.answer}" for row in rows], [forgotten[name] for name in names]
     )
     known = {name.casefold(): name for name in (*names, *tasks.values())} | {
@@ -192,7 +192,7 @@ def nearest(
     }
 
 
-def _likeness(texts: list[str], groups: list[Sequence[str]]) -> NDArray[np.float64]:
+def how_alike(texts: list[str], groups: list[Sequence[str]]) -> NDArray[np.float64]:
     """Cosine between each text and the nearest of each group."""
     counts = _counts(
         [

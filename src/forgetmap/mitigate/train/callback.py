@@ -1,12 +1,13 @@
 """Watch forgetting while a model is trained: a callback for every trainer of transformers and TRL.
 
-Tested on one process; in a distributed run the main process probes and can only report.
+In a run of several processes the first one probes and all act on what it found. Weights that are
+sharded are gathered and written down for it, by all processes together.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
@@ -16,7 +17,9 @@ from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
 from forgetmap.evaluate.run import Questions, evaluate, load_suite, only_tasks
+from forgetmap.gate.policy import Policy
 from forgetmap.mitigate.train.probes import Probe, RunFolder, as_policy, examine
+from forgetmap.mitigate.train.sharded import gathered, is_sharded, tell_all
 from forgetmap.samples.table import Samples
 
 try:
@@ -26,7 +29,7 @@ except ImportError:  # said when it is used, so that this module can be looked a
 
 if TYPE_CHECKING:
     from forgetmap.evaluate.local import Made
-    from forgetmap.gate.policy import Policy
+    from forgetmap.evaluate.models import Model
 
 WhenExceeded = Literal["report", "stop", "roll_back", "lower_rate"]
 BASE = "base"
@@ -51,6 +54,9 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         every: Steps between probes; the last step is always probed.
         tasks: Only tasks of these names; `*` and `?` stand for any characters.
         limit: Only the first so many questions of each task.
+        risks: A forecast (`forgetmap forecast --out`); only `items` of the suite are then asked,
+            drawn by risk, and what is logged as lost and gained stands for all of them.
+        items: How many to draw by risk.
         new_tasks: Of these, the tasks that are to be learned; they do not count as lost or gained,
             their accuracy is logged as `new_accuracy`.
         before: What is compared with: by default the model as training begins; `base`, the same
@@ -77,6 +83,8 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         every: int = 100,
         tasks: Sequence[str] = (),
         limit: int | None = None,
+        risks: str | Path | None = None,
+        items: int = 500,
         new_tasks: Sequence[str] = (),
         asking: Asking | None = None,
         before: str | Path | Samples | None = None,
@@ -100,10 +108,20 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         self._budget = as_policy(budget)
         self._when_exceeded, self._rate_factor = when_exceeded, rate_factor
         self._suite, self._tasks = load_suite(suite, self._asking.seed).made_once(), tasks
+        self._chosen = None
+        if risks is not None:
+            from forgetmap.mitigate.forecast.sampling import choose, chosen_suite
+
+            if limit or tasks or new_tasks or isinstance(budget, str | Path | Policy):
+                raise InputError("risks=: leave out limit, tasks and new_tasks; budget is a share")
+            self._chosen = choose(risks, items, self._asking.seed)
+            self._suite = chosen_suite(self._suite, self._chosen).made_once()
         self._new_tasks = _learned(only_tasks(self._suite, tasks, "tasks"), new_tasks)
         self._run = RunFolder(out)
         self._made: Made = {}
         self._trainer: Any = None
+        self._saved: Model | None = None
+        """The model as it was written down, where its weights are sharded."""
 
     def attach(self, trainer: Any) -> Self:
         """Tell the callback its trainer, whose logger it uses; returns itself, to be added.
@@ -115,9 +133,10 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_parts: Any) -> None:
         """Take the reference, or find it again where a run is resumed."""
-        if not state.is_world_process_zero:
-            return
         self._check(args)
+        self._together(lambda: self._begin(state, control))
+
+    def _begin(self, state: Any, control: Any) -> bool:
         from forgetmap.mitigate.train.live import live_tokenizer_hash
 
         processing = self._trainer.processing_class
@@ -132,28 +151,52 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         if state.global_step == 0:
             self._look(0, control)
             self._keep()
-            return
+            return False
         self._run.reference()  # gone, it is missed now and not after a hundred steps
         if self._when_exceeded == "roll_back" and not (kept := self._run.path / _KEPT).is_file():
             raise InputError(f"{kept}: is not there; roll_back must be asked for from the start")
+        return False
 
     def on_step_end(self, _args: Any, state: Any, control: Any, **_parts: Any) -> None:
         """Probe, log, and act, where it is time."""
         step = state.global_step
         last = step >= state.max_steps or control.should_training_stop
-        if not state.is_world_process_zero or (step % self._every and not last):
+        if step % self._every and not last:
             return
-        probe = self._look(step, control)
-        if not probe.over:
-            self._keep()
+        if not self._together(lambda: self._is_over(step, control)):
             return
-        _say.warning("step %d is over the budget: %s", step, "; ".join(probe.reasons))
         if self._when_exceeded in ("stop", "roll_back"):
             control.should_training_stop = True
         elif self._when_exceeded == "lower_rate":
             from forgetmap.mitigate.train.live import lower_rate
 
             lower_rate(self._trainer.optimizer, self._trainer.lr_scheduler, self._rate_factor)
+
+    def _is_over(self, step: int, control: Any) -> bool:
+        probe = self._look(step, control)
+        if probe.over:
+            _say.warning("step %d is over the budget: %s", step, "; ".join(probe.reasons))
+        else:
+            self._keep()
+        return probe.over
+
+    def _together(self, look: Callable[[], bool]) -> bool:
+        """Let the first process look, and all others know what it found.
+
+        What it cannot do is an error in all of them: the others must not wait for ever.
+        """
+        found, trouble = False, None
+        chat = self._asking.chat
+        with gathered(self._trainer, self._run.path, chat=chat) as self._saved:
+            if self._trainer.accelerator.is_main_process:
+                try:
+                    found = look()
+                except InputError as error:
+                    trouble = str(error)
+        found, trouble = tell_all(self._trainer, found, trouble)
+        if trouble is not None:
+            raise InputError(trouble)
+        return found
 
     def on_train_end(self, _args: Any, state: Any, _control: Any, **_parts: Any) -> None:
         """Put back the last weights within the budget, where training ended beyond it."""
@@ -173,14 +216,10 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
             raise InputError(
                 "ForgettingCallback: give the trainer its tokenizer, processing_class="
             )
-        if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:
-            raise InputError(
-                "ForgettingCallback: weights sharded by FSDP or DeepSpeed are not read"
-            )
-        if args.world_size > 1 and self._when_exceeded != "report":
-            raise InputError(
-                f"when_exceeded={self._when_exceeded}: works in one process; say report"
-            )
+        if args.world_size > 1 and self._when_exceeded == "roll_back":
+            raise InputError("when_exceeded=roll_back: works in one process; say stop or report")
+        if is_sharded(trainer) and self._before == BASE:
+            raise InputError("before=base: works where weights are whole; give a log of the base")
         if args.load_best_model_at_end and self._when_exceeded == "roll_back":
             raise InputError(
                 "when_exceeded=roll_back: contradicts load_best_model_at_end; drop one"
@@ -200,6 +239,9 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
     def _score(self, folder: Path, *, adapter: bool = True) -> None:
         from forgetmap.mitigate.train.live import LiveModel, still
 
+        if self._saved is not None:
+            self._evaluate(self._saved, folder)
+            return
         with still(self._trainer.model, adapter=adapter) as network:
             model = LiveModel(
                 network,
@@ -209,14 +251,13 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
                 tokens=self._tokens,
                 made=self._made,
             )
-            evaluate(
-                model,
-                self._suite,
-                folder,
-                asking=self._asking,
-                tasks=self._tasks,
-                limit=self._limit,
-            )
+            self._evaluate(model, folder)
+
+    def _evaluate(self, model: Model, folder: Path) -> None:
+        evaluate(
+            model, self._suite, folder,
+            asking=self._asking, tasks=self._tasks, limit=self._limit,
+        )  # fmt: skip
 
     def _examine(self, step: int) -> Probe:
         return examine(
@@ -225,6 +266,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
             task_map=self._run.step(step) / TASKS,
             new_tasks=self._new_tasks,
             budget=self._budget,
+            chosen=self._chosen,
         )
 
     def _keep(self) -> None:

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from pydantic import ValidationError
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import make_folder, write_text
+from forgetmap.base.words import percent
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
 from forgetmap.gate.judgement import judge
 from forgetmap.gate.policy import Limit, Policy
@@ -28,6 +30,9 @@ from forgetmap.map.result import Cell, ForgettingMap
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read
 from forgetmap.samples.table import THRESHOLD, Samples
+
+if TYPE_CHECKING:
+    from forgetmap.mitigate.forecast.sampling import Chosen
 
 PIPELINE = "pipeline.yaml"
 _BEFORE = "before"
@@ -119,8 +124,9 @@ class RunFolder:
 class Probe:
     """What a probe found against the reference."""
 
-    map: ForgettingMap
-    """Without the new tasks: the map that `forgetmap compare` makes of the two logs."""
+    map: ForgettingMap | None
+    """Without the new tasks: the map that `forgetmap compare` makes of the two logs; None where
+    only some items were asked, drawn by risk."""
     numbers: dict[str, float]
     """What is logged."""
     over: bool
@@ -136,6 +142,7 @@ def examine(
     task_map: Path | None = None,
     new_tasks: Collection[str] = (),
     budget: Policy | None = None,
+    chosen: Chosen | None = None,
 ) -> Probe:
     """Compare a probe with the reference and judge it.
 
@@ -152,6 +159,8 @@ def examine(
         >>> round(probe.numbers["lost"], 3), round(probe.numbers["gained"], 3), probe.over
         (0.225, 0.225, True)
     """
+    if chosen is not None:
+        return _weighed(chosen, before, now, budget)
     sides = [_tasks(samples, new_tasks, inside=False) for samples in (before, now)]
     causes = budget is not None and budget.needs_causes
     result = compare_logs(*sides, task_map=task_map, causes=causes).map
@@ -167,6 +176,24 @@ def examine(
         raise InputError(f"the budget cannot be judged: {'; '.join(judgement.reasons())}")
     over = judgement.verdict == "BLOCK"
     return Probe(result, {**numbers, "over_budget": float(over)}, over, judgement.reasons())
+
+
+def _weighed(chosen: Chosen, before: Samples, now: Samples, budget: Policy | None) -> Probe:
+    """A probe of items that were drawn by risk: each counts by the inverse of its chance."""
+    from forgetmap.mitigate.forecast.sampling import weigh
+
+    found = weigh(chosen, before, now).total
+    numbers = {
+        f"{name}{end}": float(getattr(side, field))
+        for name, side in (("lost", found.lost), ("gained", found.gained))
+        for end, field in (("", "value"), ("_low", "low"), ("_high", "high"))
+    }
+    if budget is None:
+        return Probe(None, numbers, False, [])
+    limit = budget.limits[0].max or 0.0
+    over = found.lost.low > limit
+    told = f"surely lost {percent(found.lost.low)}, {percent(limit)} may be"
+    return Probe(None, {**numbers, "over_budget": float(over)}, over, [told])
 
 
 def _numbers(cell: Cell) -> dict[str, float]:

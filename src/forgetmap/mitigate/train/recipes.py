@@ -19,6 +19,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.extras import need
 from forgetmap.base.files import make_folder, write_text
 from forgetmap.base.model import read_sealed, sealed
+from forgetmap.base.words import brief
 from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
 from forgetmap.evaluate.questions import Suite
 from forgetmap.samples.identity import as_json
@@ -70,6 +71,12 @@ class Recipe:
     """Steps between checkpoints, from which a stopped run goes on; 0 keeps none."""
     longest: int = 512
     """Tokens of an example, at most."""
+    accumulate: int = 1
+    """Batches whose gradients are added up before a step."""
+    checkpointing: bool = False
+    """Compute activations again instead of keeping them: slower, and less memory."""
+    trainer_arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Further arguments of TRL's configuration; they win over those of the recipe."""
 
     def describe(self) -> dict[str, Any]:
         """The recipe as plain data."""
@@ -149,6 +156,8 @@ class Anchored(Recipe):
     weight: float = 1.0
     direction: Literal["forward", "reverse"] = "forward"
     old_batch: int = 32
+    reference: Literal["float32", "bfloat16"] = "float32"
+    """Numbers of the second copy; bfloat16 halves its memory. An adapter needs no copy."""
 
     def check(self, materials: Materials) -> None:
         """The direction is one of two."""
@@ -160,7 +169,7 @@ class Anchored(Recipe):
         """SFT with the divergence from the model before."""
         from forgetmap.mitigate.train.penalties import Anchor, Before
 
-        before = Before(None if self.lora else _load(job.before))
+        before = Before(None if self.lora else _load(job.before, self.reference))
         rows = _old_rows(job) if job.materials.old else None
         return _penalised(
             job,
@@ -318,15 +327,20 @@ def train(
     make_folder(out)
     goes_on = _begin(out, told)
     job = _job(recipe, before, materials, out)
-    trainer = recipe.trainer(job)
+    try:
+        trainer = recipe.trainer(job)
+    except TypeError as error:  # an argument that the trainer's configuration does not have
+        raise InputError(f"{recipe.name}: TRL refuses its arguments ({brief(error)})") from error
     for callback in callbacks:
         if hasattr(callback, "attach"):
             callback.attach(trainer)
         trainer.add_callback(callback)
     trainer.train(resume_from_checkpoint=goes_on)
-    trainer.save_model(str(out))
-    job.tokenizer.save_pretrained(str(out))
-    write_manifest(out, told)
+    trainer.save_model(str(out))  # every process has a part in this, where weights are sharded
+    if trainer.is_world_process_zero():
+        job.tokenizer.save_pretrained(str(out))
+        write_manifest(out, told)
+    trainer.accelerator.wait_for_everyone()
     return out
 
 
@@ -417,12 +431,14 @@ def _job(recipe: Recipe, before: Path, materials: Materials, out: Path) -> Job:
         "bf16": graphics,
         "use_cpu": not graphics,
         "dataloader_pin_memory": graphics,
-        "gradient_checkpointing": False,
+        "gradient_accumulation_steps": recipe.accumulate,
+        "gradient_checkpointing": recipe.checkpointing,
         "report_to": [],
         "logging_steps": 10,
         "save_strategy": "steps" if recipe.save_every else "no",
         "save_steps": recipe.save_every or recipe.steps,
         "save_total_limit": 1,
+        **recipe.trainer_arguments,
     }
     adapter = LoraConfig(
         r=recipe.lora or 1,
@@ -439,13 +455,13 @@ def _job(recipe: Recipe, before: Path, materials: Materials, out: Path) -> Job:
     return Job(recipe, before, materials, model, tokenizer, arguments, parts)
 
 
-def _load(folder: Path) -> PreTrainedModel:
+def _load(folder: Path, dtype: str = "float32") -> PreTrainedModel:
     import torch
     from transformers import AutoModelForCausalLM
 
     if not (folder / "config.json").is_file():
         raise InputError(f"{folder}: is not a model folder (no config.json)")
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
 
 
 def _dataset(rows: Examples) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forgetmap.base.words import clean, percent
-from forgetmap.mitigate.merge.sweep import NewSkill, Point, Sweep
+from forgetmap.mitigate.merge.sweep import Point, Sweep
+from forgetmap.mitigate.outcome import NewSkill
 from forgetmap.stats.estimate import BASIS_MEANING, interval, range_words
 from forgetmap.views.terminal.console import Row, make_table, say, say_table
 from forgetmap.views.words import ends, points, short_range, verdict_mark
@@ -58,7 +59,7 @@ def verdict(result: Sweep) -> str:
 
 def _won(point: Point) -> str:
     if point.new:
-        return f"new tasks {_skill(point.new)} %, by {interval(point.new.change, ' %')}"
+        return f"new tasks {skill(point.new)} %, by {interval(point.new.change, ' %')}"
     return f"gained {range_words(point.gained)}" if point.gained else "what it gained is not known"
 
 
@@ -72,9 +73,10 @@ def _row(point: Point, result: Sweep) -> Row:
         ", ".join(map(verdict_mark, (point.verdict.forgetting, point.verdict.net))),
     ]
     if result.new_tasks:
-        cells.insert(3, _skill(point.new) if point.new else "-")
+        cells.insert(3, skill(point.new) if point.new else "-")
     return tuple(cells)
 
 
-def _skill(new: NewSkill) -> str:
+def skill(new: NewSkill) -> str:
+    """Accuracy on the new tasks, before and after, in percent."""
     return f"{points(new.before)} -> {points(new.after)}"

@@ -1,0 +1,103 @@
+"""How good forecasts are on trainings that they never saw; writes benchmarks/forecast.md.
+
+    python benchmarks/forecast.py            # the table, from the logs of examples/study
+    python benchmarks/forecast.py --bundle   # the curves that travel with the package
+
+Every training of the study is forecast from the others alone. What *the others* means is the
+question, so the table has a row for each answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from forgetmap.map.task_maps import TaskMap
+from forgetmap.mitigate.forecast.build import BUNDLED, bundle
+from forgetmap.mitigate.forecast.items import History, read_history
+from forgetmap.mitigate.forecast.validate import (
+    NEVER_SEEN,
+    Quality,
+    coverage,
+    forecast_unseen,
+    quality,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+STUDY = ROOT / "examples" / "study" / "study.yaml"
+TASKS = ROOT / "examples" / "study" / "logs" / "tasks.csv"
+PAGE = Path(__file__).with_suffix(".md")
+WORDS = {
+    "training": "this training",
+    "regime": "its new task taught in its way",
+    "task": "its new task",
+    "model": "its model",
+    "task and model": "its new task nor its model",
+}
+HEAD = """# Forecasts of trainings that were never seen
+
+`python benchmarks/forecast.py` writes this page from the logs of [the study](../examples/study).
+
+| never saw | past of the items | trainings | AUC, known items | AUC, all items | calibration error, known items | in the riskiest quarter | categories within interval | totals within interval | width of a category's interval |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+"""  # noqa: E501
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--bundle", action="store_true", help="only write the bundled curves")
+    asked = arguments.parse_args()
+    history, category = read_history(STUDY), TaskMap.load(TASKS).category
+    if asked.bundle:
+        place = ROOT / "src" / "forgetmap" / "mitigate" / "forecast" / BUNDLED
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(bundle(history, category, "the study of forgetmap"), encoding="utf-8")
+        return
+    rows, curves = list[str](), list[str]()
+    for never_saw in NEVER_SEEN:
+        for past in (True, False):
+            if past and "model" in never_saw:
+                continue  # without the model there is no past of its items
+            found = measure(history, never_saw, past)
+            if found:
+                rows.append(found[0])
+                curves.append(found[1])
+                print(found[0], flush=True)
+    PAGE.write_text(HEAD + "\n".join([*rows, "", *curves]) + "\n", encoding="utf-8")
+
+
+def measure(history: History, never_saw: str, past: bool) -> tuple[str, str] | None:
+    """A row of the table, and the calibration curve behind it."""
+    category = TaskMap.load(TASKS).category
+    every = 4 if never_saw == "training" else 1  # each is a fit of its own
+    told = list(forecast_unseen(history, never_saw, category, with_past=past, every=every))
+    if not told:
+        return None
+    found = quality(told, never_saw, past)
+    cells = [WORDS[never_saw], "yes" if past else "no", str(found.trainings)]
+    cells += [f"{found.auc_known:.3f}", f"{found.auc_all:.3f}"]
+    cells += [
+        f"{100 * found.calibration_error:.1f} points",
+        f"{100 * found.riskiest_quarter:.1f} %",
+    ]
+    if never_saw == "training":  # seeds of one recipe make its intervals too good to be told
+        cells += ["", "", ""]
+    else:
+        held = coverage(told, never_saw, category, with_past=past)
+        cells += [f"{100 * held.categories:.1f} % of {held.cases}", f"{100 * held.total:.1f} %"]
+        cells += [f"{100 * held.category_width:.1f} points"]
+    return "| " + " | ".join(cells) + " |", curve(found)
+
+
+def curve(found: Quality) -> str:
+    """The calibration curve as a line."""
+    told = ", ".join(f"{100 * b.forecast:.1f} → {100 * b.happened:.1f}" for b in found.curve)
+    with_past = "with" if found.history else "without"
+    return (
+        f"- never saw {WORDS[found.never_saw]}, {with_past} the past: tenths of the known items by "
+        f"forecast, % expected → % lost: {told}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""`forgetmap forecast`: what a training will cost, before it is paid for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forgetmap.cli.options import (
+    Json,
+    New,
+    Quiet,
+    answer_bar,
+    check_outputs,
+    clear_errors,
+    write_json,
+)
+
+
+def forecast(
+    before: Annotated[
+        Path,
+        typer.Argument(
+            readable=False, metavar="BEFORE_LOG", help="Log of the model that will be trained."
+        ),
+    ],
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar="STUDY",
+            help="A study of earlier trainings to learn from. Without it, curves that were fitted "
+            "to forgetmap's own study are used.",
+        ),
+    ] = None,
+    trained_on: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar="DATA",
+            help="The new training data as JSON lines: items that they ask are left out, and each "
+            "other item gets its likeness to them.",
+        ),
+    ] = None,
+    task_map: Annotated[
+        str | None,
+        typer.Option(metavar="MAP", help="Categories of the tasks; else the study's, else tasks."),
+    ] = None,
+    new: New = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            readable=False,
+            metavar="FILE",
+            help="Write a risk for each item: risks.parquet.",
+        ),
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar="AFTER_LOG",
+            help="Compare an earlier forecast (--risks) with what then happened.",
+        ),
+    ] = None,
+    risks: Annotated[
+        Path | None,
+        typer.Option(readable=False, metavar="FILE", help="The forecast to check."),
+    ] = None,
+    json: Json = None,
+    quiet: Quiet = False,
+) -> None:
+    """Forecast which items a training will cost, and check the forecast afterwards.
+
+    Examples:
+
+      forgetmap forecast runs/base --history study.yaml --out risks.parquet
+
+      forgetmap replay --risks risks.parquet --log runs/base --pool mine.jsonl --budget 500
+
+      forgetmap forecast runs/base --risks risks.parquet --check runs/tuned
+    """
+    with clear_errors(), answer_bar(quiet, "trainings") as progress:
+        from forgetmap.base.errors import InputError
+
+        check_outputs([out, json], [path for path in (risks, trained_on) if path])
+        if (check is None) != (risks is None):
+            raise InputError("--check AFTER_LOG and --risks FILE go together")
+        told: object
+        if check is not None and risks is not None:
+            if history or trained_on or task_map or new or out:
+                raise InputError("--check looks at a forecast that was made; leave the rest out")
+            told = _checked(risks, before, check)
+        else:
+            from forgetmap.mitigate.forecast.build import forecast as run
+
+            told = run(
+                before,
+                history=history,
+                trained_on=trained_on,
+                task_map=task_map,
+                new=new or (),
+                out=out,
+                tick=progress,
+            )
+        write_json(json, told.to_json())  # type: ignore[attr-defined]
+    if not quiet and str(json) != "-":
+        from forgetmap.views.terminal.console import open_console
+        from forgetmap.views.terminal.forecast import print_forecast
+
+        print_forecast(told, open_console())  # type: ignore[arg-type]
+
+
+def _checked(risks: Path, before: Path, after: Path) -> object:
+    """A check item by item, or by weights where only chosen items were asked."""
+    from forgetmap.mitigate.forecast.build import check_forecast
+    from forgetmap.mitigate.forecast.sampling import CHOSEN_FILE, read_chosen, weigh
+
+    if after.is_dir() and (after / CHOSEN_FILE).is_file():
+        return weigh(read_chosen(after), before, after)
+    return check_forecast(risks, before, after)

@@ -1,0 +1,165 @@
+"""A lost answer as the rules of causes see it, and what several of them ask about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from forgetmap.answers import compared, structure, wrapping
+from forgetmap.answers.endings import unfinished
+from forgetmap.answers.extraction import (
+    NO_ANSWER,
+    gives,
+    is_letter,
+    letter_given,
+    offered,
+    word_taken,
+)
+from forgetmap.answers.numbers import is_number, number_given, numbers_called, value_of
+from forgetmap.answers.text import looked_at, sentences
+
+_HALF_TAG = re.compile(r"</?\w{0,12}>?\s*\Z")
+SHORT = 6
+"""Words up to which an answer is a value: it is in a text or not, whatever is said around it."""
+_ROLES = ("user", "assistant", "system")
+NEXT_TURN = re.compile(rf"<\||(?:{'|'.join(_ROLES)})\s*\n")
+"""What is left of the marks of a chat where the next turn begins."""
+_VALUE = 3
+"""Words up to which a first line is a value."""
+
+
+class Lost(NamedTuple):
+    """An item that was right more often before, as the rules see it."""
+
+    before: float = 1.0
+    """Share of right answers; between 0 and 1 where runs of one model disagree."""
+    after: float = 0.0
+    k: int | None = None
+    target: str | None = None
+    answer_before: str | None = None
+    answer_after: str | None = None
+    """What the harness extracted; for options scored by likelihood, the option."""
+    status_after: str | None = "ok"
+    prompt_after: str | None = None
+    response_before: str | None = None
+    response_after: str | None = None
+    """What the model wrote; None where nothing was generated, or not kept."""
+    runs_before: int = 1
+    runs_after: int = 1
+    taught: frozenset[str] = frozenset()
+    """What the new task teaches to answer, by `taught_answers`; empty for its own items."""
+
+
+LOGGED = tuple(name for name in Lost._fields if name != "taught")
+"""What comes from the logs, row by row."""
+
+
+def right_answers(item: Lost) -> list[tuple[str, str | None]]:
+    """The answer before with its form, and the target too where it is of the same form."""
+    was, target = item.response_before or "", item.target or ""
+    form = structure.form_of(was)
+    found = [was] if was.strip() else []
+    if form is not None and structure.form_of(target) == form:
+        found.append(target)
+    return [(right, form) for right in found]
+
+
+def stands_apart(item: Lost, right: str) -> bool:
+    """Whether a value is in a line alone or after a colon."""
+    apart = wrapping.set_apart(item.response_after or "")
+    plain = compared.dressed_down(right, None)
+    return any(compared.dressed_down(part, None) == plain for part in apart)
+
+
+def nothing_found(item: Lost) -> bool:
+    """The harness looked for an answer and found none."""
+    if item.answer_after is None:
+        kept_before = item.answer_before is not None and item.response_after is not None
+        return item.status_after == "no_answer" or kept_before
+    return item.status_after == "no_answer" or item.answer_after.strip().lower() in NO_ANSWER
+
+
+def unread(item: Lost) -> bool:
+    """The harness read no answer out of the text: it found none, or took all of it."""
+    now = item.response_after
+    return nothing_found(item) or compared.is_whole(item.answer_after or now or "", now or "")
+
+
+def reader(item: Lost) -> Callable[[str], object] | None:
+    """What reads an answer of a kind that can be told: a number, a letter, a word on offer."""
+    target, prompt = item.target or "", item.prompt_after
+    read = _plain_reader(item, target, prompt)
+    if read is None:
+        return None
+    return lambda text: read(first_value(text) or text)
+
+
+def _plain_reader(item: Lost, target: str, prompt: str | None) -> Callable[[str], object] | None:
+    if is_number(target):
+        return lambda text: number_given(text, prompt, cut=unfinished(text))
+    if is_letter(target):
+        # the words of an option count where the sentence is whole
+        return lambda text: letter_given(text, item.k, prompt, by_words=not unfinished(text))
+    if rivals := offered(prompt, target):
+        return lambda text: word_taken(text, rivals)
+    return None
+
+
+def copies(item: Lost) -> bool:
+    """The text says nothing but what stands in the question."""
+    now = item.response_after or ""
+    return bool(now.strip()) and not compared.own_lines(now, item.prompt_after)
+
+
+def is_empty(text: str) -> bool:
+    """Nothing but half a tag is left of a text, or its thinking never ends."""
+    left = looked_at(text)
+    return not _HALF_TAG.sub("", left).strip(" \n\ufffd") or compared.thinks_on(left)
+
+
+def is_begun(now: str, was: str) -> bool:
+    """The text is the beginning of the answer before."""
+    return 1 < len(now.strip()) < len(was.strip()) and was.strip().startswith(now.strip())
+
+
+def stops_in_form(now: str, was: str) -> bool:
+    """The text ends in the middle of a call, JSON or a program."""
+    if structure.form_of(was) == "code":
+        return compared.breaks_off_code(now)
+    return compared.breaks_off_value(now, was)
+
+
+def first_value(text: str) -> str | None:
+    """The first line, if it is a value alone and something else follows, as the next turn."""
+    first, second, *_ = [*looked_at(text).strip().split("\n", 2), "", ""]
+    value = NEXT_TURN.sub("", f"{first}\n").strip()
+    follows = "\n" in text.strip() and (value != first or not 0 < len(second.split()) <= _VALUE)
+    follows = follows or second.strip() in _ROLES
+    is_value = 0 < len(value.split()) <= _VALUE and value[-1] not in ":,`"
+    return value if follows and is_value else None
+
+
+def is_value(item: Lost) -> bool:
+    """The right answer is known, and so short that a text either has it or has it not."""
+    right = item.target or item.answer_before
+    return right is not None and 0 < len(right.split()) <= SHORT
+
+
+def says_a_sentence(text: str) -> bool:
+    """Whether at least one sentence of a text is finished."""
+    return any(one[-1] in ".!?。" for one in sentences(text))
+
+
+def gives_right(item: Lost, text: str, target: str) -> bool:
+    """Whether a text gives the right value, with or without the form that was asked for."""
+    cut = unfinished(text)
+    if is_number(target):
+        given = number_given(text, item.prompt_after, cut=cut)
+        return value_of(target) in (given, *(numbers_called(text) if cut else ()))
+    if is_letter(target):
+        given_letter = letter_given(text, item.k, item.prompt_after, by_words=not cut)
+        return given_letter == target.strip("() ")
+    bare = wrapping.plain_value(target)
+    wanted = [words for words in (target, bare) if words]
+    return any(gives(text, words, item.k, item.prompt_after) for words in wanted)

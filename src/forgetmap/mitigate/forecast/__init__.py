@@ -1,0 +1,1 @@
+"""Forecast: which items a training will cost, before it is paid for."""
