@@ -21,6 +21,9 @@ from forgetmap.base.http import RequestFailed
 OTHER_WAYS = "use --letters or lm-eval:local-completions"
 _SLACK = 1e-3
 """A log-probability may lie above 0 by this much, from rounding in half precision."""
+_ECHO_SLACK = 0.25
+"""Nats between a token's likelihood when it is written and when it is repeated: batches differ, and
+half precision adds to it. A shift by one token is apart by several nats."""
 _LONGEST_MARK = 64
 """Characters of a token before the prompt, such as `<|begin_of_text|>`."""
 _PART_OF_A_CHARACTER = re.compile(r"\ufffd+|(?:<0x[0-9A-Fa-f]{2}>)+|bytes:(?:\\x[0-9a-f]{2})+")
@@ -157,7 +160,9 @@ def read_echo(reply: Completion, context: str, option: str) -> Echo:
     if not 0 <= (at := reply.text.find(asked)) <= _LONGEST_MARK:
         raise NotEchoed(f"the server does not repeat the prompt (it ignores `echo`); {OTHER_WAYS}")
     tokens = _texts(told.get("tokens"), len(values))
-    inside = _without_end(tokens, reply.text[at + len(asked) :])
+    inside = tokens
+    if "".join(tokens) != reply.text[: at + len(asked)]:  # some servers tell the prompt's alone
+        inside = list(_without_end(tokens, reply.text[at + len(asked) :], reply.tokens_out))
     first = _first_of_option(inside, context, option)
     begins = len(asked) - len("".join(inside[first:]))
     shift = _shift(inside[:first], asked[:begins])
@@ -165,6 +170,22 @@ def read_echo(reply: Completion, context: str, option: str) -> Echo:
     _check_count(reply.tokens_in, len(inside), first_is_told=values[0] is not None)
     wanted = values[first : len(inside)]
     return Echo(sum(map(_log_probability, wanted)), len(wanted))
+
+
+def echo_agrees(wrote: Completion, echo: Completion, prompt: str) -> bool:
+    """Whether a token that a server wrote has the same likelihood when the server repeats it.
+
+    True also where nothing can be said: no token was written, or the echo splits the text
+    otherwise.
+    """
+    told = wrote.choice.get("logprobs")
+    values = told.get("token_logprobs") if isinstance(told, Mapping) else None
+    if not wrote.text or not isinstance(values, list) or len(values) != 1:
+        return True
+    repeated = read_echo(echo, prompt, wrote.text)
+    if repeated.tokens != 1:
+        return True
+    return abs(repeated.likelihood - _log_probability(values[0])) <= _ECHO_SLACK
 
 
 def _texts(tokens: object, count: int) -> list[str]:
@@ -178,8 +199,11 @@ def _texts(tokens: object, count: int) -> list[str]:
     return texts
 
 
-def _without_end(tokens: Sequence[str], written: str) -> Sequence[str]:
+def _without_end(tokens: Sequence[str], written: str, count: int | None) -> Sequence[str]:
     """The tokens but for those that the server went on to write."""
+    if count and count < len(tokens) and not written.strip("\ufffd"):
+        last = tokens[-count:]  # a part of a character, which is written as nothing
+        return tokens[:-count] if any(map(_PART_OF_A_CHARACTER.fullmatch, last)) else tokens
     end, length = len(tokens), len(written)
     while length > 0 and end > 0:
         end -= 1

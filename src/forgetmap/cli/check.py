@@ -9,15 +9,19 @@ from typing import Annotated
 import typer
 
 from forgetmap.cli.options import (
+    Attention,
     Batch,
     Chat,
     Device,
     Dtype,
     Json,
+    MaxMemory,
     New,
+    Quantize,
     Quiet,
     Seed,
     SuiteNames,
+    TrustCode,
     answer_bar,
     batch_size,
     check_outputs,
@@ -51,9 +55,13 @@ def check(
         ),
     ] = Path("forgetmap-check"),
     chat: Chat = None,
-    dtype: Dtype = "float32",
+    dtype: Dtype = "auto",
     device: Device = None,
     batch: Batch = "auto",
+    quantize: Quantize = None,
+    max_memory: MaxMemory = None,
+    attention: Attention = None,
+    trust_code: TrustCode = False,
     seed: Seed = 0,
     show: Annotated[
         bool,
@@ -92,7 +100,10 @@ def check(
         checked = check_models(
             base, tuned, out,
             suite=loaded, minutes=minutes, asking=Asking(chat=chat, seed=seed),
-            running=Running(dtype, device, batch_size(batch)), progress=progress,
+            running=Running(
+                dtype, device, batch_size(batch), None, quantize, max_memory, attention, trust_code
+            ),
+            progress=progress,
         )  # fmt: skip
         result = compare(
             checked.before.folder, checked.after.folder,

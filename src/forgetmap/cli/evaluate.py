@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forgetmap.cli.options import (
+    Attention,
     Batch,
     Chat,
     Dtype,
     Json,
     Limit,
+    MaxMemory,
     New,
+    Quantize,
     Quiet,
     RunCode,
     Seed,
     Shots,
     SuiteNames,
     Tasks,
+    TrustCode,
     answer_bar,
     batch_size,
     check_outputs,
@@ -104,12 +108,13 @@ def evaluate(
         int, typer.Option(help="How often to draw each written answer, for the noise floor.")
     ] = 1,
     seed: Seed = 0,
-    dtype: Dtype = "float32",
+    dtype: Dtype = "auto",
     device: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="cpu, cuda, cuda:1. By default, the best one here. Twice: of before and after.",
+            help="cpu, cuda, cuda:1, mps; auto spreads a model over all cards. By default, the "
+            "best one here. Twice: of before and after.",
         ),
     ] = None,
     batch: Batch = "auto",
@@ -121,6 +126,10 @@ def evaluate(
             "Twice: of before and after.",
         ),
     ] = None,
+    quantize: Quantize = None,
+    max_memory: MaxMemory = None,
+    attention: Attention = None,
+    trust_code: TrustCode = False,
     allow_failed: Annotated[
         float,
         typer.Option(
@@ -203,7 +212,9 @@ def evaluate(
             raise InputError("--revision: a study names many models; put revisions into its file")
         devices, revisions = _each("device", device, sides), _each("revision", revision, sides)
         how = tuple(
-            Running(dtype, one, batch_size(batch), other)
+            Running(
+                dtype, one, batch_size(batch), other, quantize, max_memory, attention, trust_code
+            )
             for one, other in zip(devices, revisions, strict=True)
         )
         if not study:

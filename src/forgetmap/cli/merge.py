@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forgetmap.cli.options import (
+    Attention,
     Chat,
     Device,
     Dtype,
     Json,
     Limit,
+    MaxMemory,
+    Quantize,
     Quiet,
     Seed,
     Shots,
     SuiteNames,
     Tasks,
+    TrustCode,
     check_outputs,
     clear_errors,
     write_json,
@@ -27,6 +31,7 @@ from forgetmap.cli.options import (
 from forgetmap.cli.options import progress as reading
 
 if TYPE_CHECKING:
+    from forgetmap.evaluate.models import Running
     from forgetmap.mitigate.merge.merging import How
     from forgetmap.mitigate.merge.sweep import Sweep, SweepQuestions
     from forgetmap.mitigate.merge.weight_drift import WeightDrift
@@ -106,8 +111,12 @@ def merge(
     limit: Limit = None,
     shots: Shots = 0,
     chat: Chat = None,
-    dtype: Dtype = "float32",
+    dtype: Dtype = "auto",
     device: Device = None,
+    quantize: Quantize = None,
+    max_memory: MaxMemory = None,
+    attention: Attention = None,
+    trust_code: TrustCode = False,
     drift: Annotated[
         bool, typer.Option("--drift", help="Say how far the weights moved, layer by layer.")
     ] = False,
@@ -140,6 +149,7 @@ def merge(
     """
     with clear_errors():
         from forgetmap.base.errors import InputError
+        from forgetmap.evaluate.models import Running
         from forgetmap.mitigate.merge.merging import How
 
         check_outputs([json, emit_yaml], [])
@@ -155,7 +165,10 @@ def merge(
         moved = _drift(before, after, quiet) if drift else None
         swept = merged = None
         if sweep is not None:
-            asked = _asked(suite, tasks, limit, shots, bool(chat), dtype, device)
+            running = Running(
+                dtype, device, None, None, quantize, max_memory, attention, trust_code
+            )
+            asked = _asked(suite, tasks, limit, shots, bool(chat), running)
             options = {"base": base, "new": new or (), "budget": choose, "keep": keep}
             swept = _sweep(before, after, out, sweep, asked, how, quiet, options)
         elif out:
@@ -213,14 +226,12 @@ def _asked(
     limit: int | None,
     shots: int,
     chat: bool,
-    dtype: str,
-    device: str | None,
+    running: Running,
 ) -> SweepQuestions:
-    from forgetmap.evaluate.models import Running
     from forgetmap.evaluate.prompts import Asking
     from forgetmap.mitigate.merge.sweep import SweepQuestions
 
-    return SweepQuestions(suite, Asking(shots, chat), Running(dtype, device), tasks or (), limit)
+    return SweepQuestions(suite, Asking(shots, chat), running, tasks or (), limit)
 
 
 def _sweep(

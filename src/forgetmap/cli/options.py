@@ -64,11 +64,40 @@ Deterministic = Annotated[
 Seed = Annotated[int, typer.Option(help="Seed of the draws.")]
 Dtype = Annotated[
     str,
-    typer.Option(metavar="TYPE", help="float32; bfloat16 or float16 flip some items."),
+    typer.Option(
+        metavar="TYPE",
+        help="auto: float32 on a processor, bfloat16 on cards. bfloat16 and float16 flip some "
+        "items.",
+    ),
 ]
 Device = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="cpu, cuda, cuda:1. By default, the best one here."),
+    typer.Option(
+        metavar="NAME",
+        help="cpu, cuda, cuda:1, mps; auto spreads a model over all cards. By default, the best "
+        "one here.",
+    ),
+]
+Quantize = Annotated[
+    str | None,
+    typer.Option(
+        metavar="8bit|4bit", help="Load the weights quantised, by bitsandbytes; flips some items."
+    ),
+]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZES",
+        help="For --device auto: 20GiB of each card, or one for each: 0=20GiB,cpu=60GiB.",
+    ),
+]
+Attention = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="eager, sdpa, flash_attention_2: as transformers has it."),
+]
+TrustCode = Annotated[
+    bool,
+    typer.Option("--trust-code", help="Run the code that a model brings. Read it first."),
 ]
 Tasks = Annotated[
     list[str] | None,

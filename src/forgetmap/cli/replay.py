@@ -99,7 +99,7 @@ def replay(
     max_tokens: Annotated[int, typer.Option(metavar="N", help="Longest answer.")] = 32,
     chat: Chat = None,
     seed: Seed = 0,
-    dtype: Dtype = "float32",
+    dtype: Dtype = "auto",
     device: Device = None,
     batch: Batch = "auto",
     json: Json = None,

@@ -9,14 +9,18 @@ from typing import Annotated
 import typer
 
 from forgetmap.cli.options import (
+    Attention,
     Batch,
     Chat,
     Device,
     Dtype,
+    MaxMemory,
     New,
+    Quantize,
     Quiet,
     Seed,
     SuiteNames,
+    TrustCode,
     batch_size,
     clear_errors,
 )
@@ -72,9 +76,13 @@ def watch(
         ),
     ] = None,
     chat: Chat = None,
-    dtype: Dtype = "float32",
+    dtype: Dtype = "auto",
     device: Device = None,
     batch: Batch = "auto",
+    quantize: Quantize = None,
+    max_memory: MaxMemory = None,
+    attention: Attention = None,
+    trust_code: TrustCode = False,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -112,7 +120,10 @@ def watch(
         make_folder(out)
         watched = Watch(
             folder, before, out, suite, seconds, Asking(chat=chat, seed=seed),
-            Running(dtype, device, batch_size(batch)), every, idle, say,
+            Running(
+                dtype, device, batch_size(batch), None, quantize, max_memory, attention, trust_code
+            ),
+            every, idle, say,
         )  # fmt: skip
         watched.start()
         names: list[str] = []

@@ -32,6 +32,7 @@ from forgetmap.base.likelihoods import (
     Echo,
     NotEchoed,
     PromptTokens,
+    echo_agrees,
     likelihood_by_ids,
     read_echo,
     read_prompt_tokens,
@@ -86,6 +87,7 @@ class EndpointModel:
             raise InputError(f"{name}: name the model after the address: {self._url}#MODEL")
         self._at_a_time = how.batch or _AT_A_TIME
         self._by_ids = dict(_BY_IDS)
+        self._echo_check: asyncio.Task[None] | None = None
         try:
             import httpx  # noqa: F401
         except ImportError as error:
@@ -188,6 +190,7 @@ class EndpointModel:
             context = read_prompt_tokens(await self._tokens_of(client, prompt))
             scored = _by_ids(wholes, context, request.options)
         elif isinstance(prompt, str):
+            await self._check_echo(client)
             parts = zip(replies, request.options, strict=True)
             scored = [read_echo(reply, prompt, option) for reply, option in parts]
         else:
@@ -204,7 +207,7 @@ class EndpointModel:
         asked: dict[str, Any] = {"model": self.name, "temperature": 0.0}
         if isinstance(prompt, str):
             text = prompt.rstrip() if option is None else prompt + option
-            asked |= {"prompt": text, "max_tokens": 0, "echo": True, "logprobs": 1}
+            asked |= _echoed(text)
         else:
             asked |= _as_sent(prompt) | {"max_tokens": 1}
             if option is not None:
@@ -217,6 +220,25 @@ class EndpointModel:
                 raise NotEchoed(_NO_CHAT) from None
             self._by_ids = {}
             return await self._ask(client, asked, scored=True)
+
+    async def _check_echo(self, client: httpx.AsyncClient) -> None:
+        """Have the server tell the likelihood of a token twice: as it writes it, and in an echo."""
+        if self._echo_check is None or self._echo_check.cancelled():
+            self._echo_check = asyncio.create_task(self._compare_echo(client))
+        await asyncio.shield(self._echo_check)
+
+    async def _compare_echo(self, client: httpx.AsyncClient) -> None:
+        asked = {"model": self.name, "temperature": 0.0}
+        plain = {"prompt": _PROBE, "max_tokens": 1, "logprobs": 1}
+        try:
+            wrote = await self._ask(client, asked | plain, scored=True)
+            echo = await self._ask(client, asked | _echoed(_PROBE + wrote.text), scored=True)
+            agrees = echo_agrees(wrote, echo, _PROBE)
+        except RequestFailed as failure:
+            self.warnings.append(f"the server's echo could not be checked ({failure})")
+            return
+        if not agrees:
+            raise NotEchoed(_SHIFTED)
 
     async def _ask(
         self, client: httpx.AsyncClient, asked: Mapping[str, Any], *, scored: bool = False
@@ -238,6 +260,19 @@ _NO_CHAT = (
     "this server cannot score options behind a chat template (it tells no `prompt_logprobs`); use "
     "--letters or --no-chat"
 )
+
+
+_PROBE = "Monday, Tuesday, Wednesday, Thursday, Friday,"
+"""What follows is likely behind it, and very unlikely one token later."""
+_SHIFTED = (
+    "the likelihoods in this server's echo are not those with which it writes (llama-cpp-python "
+    "shifts them by one token for models without a first token); use --letters"
+)
+
+
+def _echoed(text: str) -> dict[str, Any]:
+    """Ask for the tokens of a text; one more is written, as 0 means no limit to some servers."""
+    return {"prompt": text, "max_tokens": 1, "echo": True, "logprobs": 1}
 
 
 def _as_sent(prompt: Prompt) -> dict[str, Any]:

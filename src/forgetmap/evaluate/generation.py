@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from forgetmap.evaluate.loading import input_device
+
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -54,6 +56,7 @@ class Writer:
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
         self._model = model
+        self._device = input_device(model)
         self._tokenizer = tokenizer
         self._pad = tokenizer.pad_token_id or 0
         self._ends = _end_tokens(model, tokenizer)
@@ -92,7 +95,7 @@ class Writer:
             chosen = _choose(logits, list(rows.values()))
             stay = self._advance(rows, chosen, done)
             if len(stay) < len(chosen) and stay:
-                kept = torch.tensor(stay, device=seen.device)
+                kept = torch.tensor(stay)  # not on a device: layers may lie on several
                 cache.batch_select_indices(kept)
                 seen = seen[kept]
             fed = [[chosen[place]] for place in stay]
@@ -143,7 +146,7 @@ class Writer:
         for row, text in enumerate(texts):
             tokens[row, width - len(text) :] = torch.tensor(text)
             seen[row, width - len(text) :] = 1
-        return tokens.to(self._model.device), seen.to(self._model.device)
+        return tokens.to(self._device), seen.to(self._device)
 
 
 def _choose(logits: torch.Tensor, rows: Sequence[_Row]) -> list[int]:
@@ -166,11 +169,14 @@ def _draw(logits: torch.Tensor, row: _Row) -> torch.Tensor:
     """
     import torch
 
+    device = logits.device
+    if device.type == "mps":  # which has no double precision
+        logits = logits.cpu()
     chances = (logits.float() / row.opening.temperature).softmax(0)
     reached = chances.cumsum(0, dtype=torch.double)
     number = torch.rand(1, generator=row.random, dtype=torch.double).item()
     place = torch.searchsorted(reached, reached[-1:] * number, right=True)
-    return place[0].clamp(max=len(reached) - 1)
+    return place[0].clamp(max=len(reached) - 1).to(device)
 
 
 def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:

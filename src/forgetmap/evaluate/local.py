@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.extras import need
 from forgetmap.base.words import brief
-from forgetmap.evaluate.describe import read_json_or_none, tokenizer_hash, weights_hash
+from forgetmap.evaluate import loading
+from forgetmap.evaluate.adapters import check_adapter, foreign_base
+from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
 from forgetmap.evaluate.generation import Opening, Writer
+from forgetmap.evaluate.loading import fold_batches as fold_batches  # for live models too
 from forgetmap.evaluate.models import BF16_WARNING, Reply, RequestGroup, Running
-from forgetmap.evaluate.prompts import Prompt, Request
+from forgetmap.evaluate.prompts import Message, Prompt, Request
 from forgetmap.evaluate.scoring import Choice, PackedScorer
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _TEXTS_A_BATCH = {"cpu": 16, "cuda": 256}
 _TOKENS_A_BATCH = {"cpu": 2**14, "cuda": 2**17}
 """Of texts written together, with padding and what is to be written: what the cache has to hold."""
+_LEAST_OF_THE_VOCABULARY = 0.9
+"""Models are padded by a few hundred rows; a tokenizer that knows less is an odd one."""
 _Asked = TypeVar("_Asked")
 
 
@@ -35,15 +39,18 @@ class LocalModel:
     def __init__(
         self, base: str, adapter: str | None, how: Running, *, chat: bool | None = False
     ) -> None:
-        self._base, self._adapter = (
-            _folder(base, self, how.revision),
-            Path(adapter) if adapter else None,
-        )
-        if self._adapter and not (self._adapter / "adapter_config.json").is_file():
-            raise InputError(f"{adapter}: is not an adapter folder (no adapter_config.json)")
+        self._base = loading.model_folder(base, self, how.revision)
+        self._adapter = Path(adapter) if adapter else None
+        if self._adapter:
+            check_adapter(self._adapter)
         name = "+".join(Path(part).name for part in (base, adapter) if part)
-        hashes = [weights_hash(folder) for folder in (self._base, self._adapter) if folder]
-        self._set_up(name, how, chat, "+".join(hashes), tokenizer_hash(self._base))
+        try:
+            hashes = [weights_hash(folder) for folder in (self._base, self._adapter) if folder]
+            tokens = tokenizer_hash(self._base)
+        except OSError as error:
+            raise InputError(f"{name}: cannot be read ({brief(error)})") from error
+        self._set_up(name, how, chat, "+".join(hashes), tokens)
+        self._tell_how(base)
 
     def _set_up(
         self, name: str, how: Running, chat: bool | None, weights: str, tokens: str
@@ -52,24 +59,42 @@ class LocalModel:
         self._how = how
         self._share_that_fits = 1.0
         self._choices: Made = {}
-        self.warnings = [] if how.dtype == "float32" else [BF16_WARNING.format(dtype=how.dtype)]
-        self.fingerprint = f"{weights}/{tokens}/{how.dtype}"
+        engine = loading.engine()
+        self._dtype = dtype = loading.find_dtype(how.dtype, self._device)
+        self.warnings = [] if dtype == "float32" else [BF16_WARNING.format(dtype=dtype)]
+        self.fingerprint = f"{weights}/{tokens}/{dtype}"
         template = self._tokenizer.chat_template
         if chat and not template:
             raise InputError(f"{name}: has no chat template; run with --no-chat")
         self.is_chat = bool(template) if chat is None else chat
-        if template and not self.is_chat:
+        if self.is_chat:
+            self._check_template()
+        elif template:
             self.warnings.append(f"{name} has a chat template, which is off; --chat turns it on")
         used = str(template).encode() if self.is_chat else None
         self.settings = {
             "model type": "transformers",
-            "dtype": how.dtype,
+            "dtype": dtype,
             "batch size": how.batch or "auto",
             "weights": weights,
             "tokenizer": tokens,
             "chat template": sha256(used).hexdigest()[:16] if used else None,
-            "engine": _engine(),
+            "engine": engine,
         }
+
+    def _tell_how(self, base: str) -> None:
+        """What else changes answers goes into the fingerprint, and with the rest into settings."""
+        how = self._how
+        code = loading.own_code(self._base) if how.trust_code else None
+        self.fingerprint += f"/{how.quantize}" if how.quantize else ""
+        self.fingerprint += f"/code {code}" if code else ""
+        bits = f"bitsandbytes, {how.quantize}" if how.quantize else loading.quantized_by(self._base)
+        told = {"quantized": bits, "attention": how.attention, "own code": code}
+        self.settings |= {name: value for name, value in told.items() if value}
+        if bits:
+            self.warnings.append(f"the weights are quantised ({bits}): items near a tie may flip")
+        if self._adapter and (other := foreign_base(base, self._adapter)):
+            self.warnings.append(other)
 
     def plan(self, requests: Sequence[Request]) -> list[RequestGroup]:
         """Score items of like length together; write texts of like length together."""
@@ -81,7 +106,7 @@ class LocalModel:
         fitting = [place for place in scored if choices[place].longest <= self._positions]
         batches = plan_batches(
             [choices[place] for place in fitting],
-            device=self._kind,
+            device=self._sized_as,
             vocabulary=len(self._tokenizer),
             rows=self._how.batch,
         )
@@ -106,7 +131,9 @@ class LocalModel:
         groups = []
         while order:
             longest = lengths[order[0]] + max(requests[place].max_tokens for place in order)
-            fitting = min(_TEXTS_A_BATCH[self._kind], _TOKENS_A_BATCH[self._kind] // longest)
+            fitting = min(
+                _TEXTS_A_BATCH[self._sized_as], _TOKENS_A_BATCH[self._sized_as] // longest
+            )
             rows = self._how.batch or max(1, fitting)
             groups.append(RequestGroup(tuple(order[:rows])))
             order = order[rows:]
@@ -188,7 +215,9 @@ class LocalModel:
             rest = items[len(replies) :][:rows]
             try:
                 replies += work(rest)
-            except torch.OutOfMemoryError as error:
+            except (torch.OutOfMemoryError, RuntimeError) as error:
+                if not _is_out_of_memory(error):
+                    raise
                 torch.cuda.empty_cache()
                 if len(rest) == 1:
                     raise InputError(
@@ -273,28 +302,21 @@ class LocalModel:
         first = self._tokenizer.bos_token_id
         return int((self._tokenizer.eos_token_id if first is None else first) or 0)
 
+    def _check_template(self) -> None:
+        """Refuse a template that loses what is asked, before anything is."""
+        asked = "What is the capital of France?"
+        if asked not in self._text((Message("user", asked),)):
+            raise InputError(
+                f"{self.name}: its chat template leaves out the question; run with --no-chat"
+            )
+
     @cached_property
     def _tokenizer(self) -> PreTrainedTokenizerBase:
-        try:
-            from transformers import AutoTokenizer
-        except ImportError as error:
-            raise need("a local model", "eval") from error
-        try:
-            tokenizer = AutoTokenizer.from_pretrained(self._base)
-        except (OSError, ValueError, KeyError, TypeError, ImportError, AttributeError) as error:
-            raise InputError(
-                f"{self._base}: its tokenizer cannot be loaded ({brief(error)})"
-            ) from error
-        return tokenizer
+        return loading.load_tokenizer(self._base, self._how)
 
     @cached_property
     def _config(self) -> Any:
-        from transformers import AutoConfig
-
-        try:
-            return AutoConfig.from_pretrained(self._base).get_text_config()
-        except (OSError, ValueError, KeyError) as error:
-            raise InputError(f"{self._base}: is not a model folder ({brief(error)})") from error
+        return loading.load_config(self._base, self._how).get_text_config()
 
     @property
     def _positions(self) -> int:
@@ -302,45 +324,39 @@ class LocalModel:
 
     @cached_property
     def _device(self) -> str:
-        import torch
-
-        wanted = self._how.device or ("cuda" if torch.cuda.is_available() else "cpu")
-        if wanted.startswith("cuda") and not torch.cuda.is_available():
-            raise InputError(f"--device {wanted}: no CUDA device is here; leave it out or say cpu")
-        if not wanted.startswith(("cuda", "cpu")):
-            raise InputError(f"--device {wanted}: must be cpu, cuda or cuda:N")
-        return wanted
+        return loading.find_device(self._how.device)
 
     @property
     def _kind(self) -> str:
         return self._device.partition(":")[0]
 
+    @property
+    def _sized_as(self) -> str:
+        """The device whose batch sizes fit."""
+        return loading.device_kind(self._device)
+
     @cached_property
     def _network(self) -> PreTrainedModel:
-        import torch
-        from transformers import AutoModelForCausalLM
-        from transformers.utils import logging
-
-        logging.disable_progress_bar()  # one bar is enough, and it is ours
         _ = self._config  # a clearer error than the model's own, where the folder is none
-        try:
-            model = AutoModelForCausalLM.from_pretrained(
-                self._base, dtype=getattr(torch, self._how.dtype)
-            )
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
+        network: PreTrainedModel = loading.load_network(
+            self._base, self._adapter, self._how, self._device, self._dtype
+        )
+        self._check_tokenizer(network.get_input_embeddings().weight.shape[0])
+        return network
+
+    def _check_tokenizer(self, rows: int) -> None:
+        """Refuse a tokenizer that the model cannot have; doubt one that leaves much of it idle."""
+        known = len(self._tokenizer)
+        if known > rows:
             raise InputError(
-                f"{self._base}: the model cannot be loaded ({brief(error)})"
-            ) from error
-        if self._adapter:
-            model = _with_adapter(model, self._adapter)
-        rows = model.get_input_embeddings().weight.shape[0]
-        if len(self._tokenizer) > rows:
-            raise InputError(
-                f"{self._base}: the tokenizer knows {len(self._tokenizer):,} tokens, the model "
-                f"only {rows:,}; this tokenizer belongs to another model"
+                f"{self._base}: the tokenizer knows {known:,} tokens, the model only {rows:,}; "
+                "this tokenizer belongs to another model"
             )
-        fold_batches(model)
-        return model.to(self._device).eval()
+        if known < _LEAST_OF_THE_VOCABULARY * rows:
+            self.warnings.append(
+                f"the tokenizer knows {known:,} tokens of the model's {rows:,}; does it belong to "
+                "another model?"
+            )
 
     @cached_property
     def _scorer(self) -> PackedScorer:
@@ -360,73 +376,11 @@ class LocalModel:
         return Writer(self._network, self._tokenizer)
 
 
-def _folder(name: str, owner: object, revision: str | None = None) -> Path:
-    """The folder a name means: itself, a converted GGUF file, or a snapshot of the hub."""
-    path = Path(name)
-    if revision and path.exists():
-        raise InputError(
-            f"--revision {revision}: {name} lies here, and its bytes say which it is; leave it out"
-        )
-    if path.is_file() and path.suffix == ".gguf":
-        from forgetmap.base.files import temporary_folder
-        from forgetmap.evaluate.convert import convert_gguf
+def _is_out_of_memory(error: Exception) -> bool:
+    """Cards have an error of their own for it; Apple's GPUs and processors say it in words."""
+    import torch
 
-        return convert_gguf(path, temporary_folder(owner))
-    if path.is_file():
-        raise InputError(f"{name}: is a file; give a model folder, or a file that ends in .gguf")
-    if path.is_dir():
-        if (path / "adapter_config.json").is_file() and not (path / "config.json").is_file():
-            told = read_json_or_none(path / "adapter_config.json") or {}
-            base = told.get("base_model_name_or_path") or "BASE"
-            raise InputError(f"{name}: is an adapter; write it as BASE+ADAPTER: {base}+{name}")
-        if not (path / "config.json").is_file():
-            raise InputError(f"{name}: is not a model folder (no config.json)")
-        return path
-    if name.count("/") != 1 or name.startswith((".", "/", "~")):
-        raise InputError(f"{name}: no such model folder")
-    return _from_hub(name, revision)
-
-
-def _from_hub(name: str, revision: str | None) -> Path:
-    try:
-        from huggingface_hub import snapshot_download
-    except ImportError as error:
-        raise need("a local model", "eval") from error
-    try:
-        left_out = ["*.pth", "original/*", "*.gguf"]
-        return Path(snapshot_download(name, revision=revision, ignore_patterns=left_out))
-    except Exception as error:  # the hub's client raises what its HTTP library raises
-        raise InputError(
-            f"{name}: is not a folder here and could not be loaded from the hub ({brief(error)})"
-        ) from error
-
-
-def fold_batches(network: Any) -> None:
-    """Have torch compute the logits of a batch as one product.
-
-    It does so only where the weight asks for gradients. A base frozen by an adapter would take five
-    times as long on a processor, and get other last bits than the same weights without an adapter.
-    """
-    head = network.get_output_embeddings()
-    if head is not None and head.weight.is_floating_point():
-        head.weight.requires_grad_(True)
-
-
-def _with_adapter(model: Any, adapter: Path) -> Any:
-    try:
-        from peft import PeftModel
-    except ImportError as error:
-        raise need("a local model", "eval") from error
-    try:
-        return PeftModel.from_pretrained(model, adapter).merge_and_unload()
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise InputError(f"{adapter}: does not fit the base model ({brief(error)})") from error
-
-
-def _engine() -> str:
-    try:
-        import torch
-        import transformers
-    except ImportError as error:
-        raise need("a local model", "eval") from error
-    return f"transformers {transformers.__version__}, torch {torch.__version__}"
+    said = str(error)
+    return isinstance(error, torch.OutOfMemoryError) or any(
+        words in said for words in ("out of memory", "not enough memory", "t allocate memory")
+    )

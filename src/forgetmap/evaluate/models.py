@@ -10,7 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 from forgetmap.base.errors import InputError
 from forgetmap.evaluate.prompts import Request
 
-DTYPES = ("float32", "bfloat16", "float16")
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+QUANTIZED = ("8bit", "4bit")
+ATTENTION = ("eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention")
 BF16_WARNING = (
     "scored in {dtype}: of 1,000 items 3.5 % changed their best option against float32 with "
     "SmolLM2-135M in bfloat16 (benchmarks/scoring.py --dtype bfloat16); flips with less than about "
@@ -21,21 +23,44 @@ BF16_WARNING = (
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Which model is run, and how; but for the revision, none of it changes answers in float32."""
+    """Which model is run, and how.
 
-    dtype: str = "float32"
+    Only the revision, quantised weights and code of the model's own change answers in float32.
+    """
+
+    dtype: str = "auto"
+    """`auto`: float32 on a processor, bfloat16 on graphics cards."""
     device: str | None = None
-    """`cpu`, `cuda`, `cuda:1`; by default a graphics card where there is one."""
+    """`cpu`, `cuda`, `cuda:1`, `mps`; `auto` spreads a model over all cards; by default a graphics
+    card where there is one."""
     batch: int | None = None
     """Items in a batch, or requests under way at an endpoint; by default what fits."""
     revision: str | None = None
     """A branch, tag or commit of a hub id; for a served model any name of the weights behind it."""
+    quantize: str | None = None
+    """`8bit` or `4bit`, by bitsandbytes."""
+    max_memory: str | None = None
+    """For `auto`: `20GiB` of each card, or `0=20GiB,cpu=60GiB`."""
+    attention: str | None = None
+    """How transformers computes attention; by default as it sees fit."""
+    trust_code: bool = False
+    """Whether code that lies beside the weights may run."""
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
             raise InputError(f"--dtype {self.dtype}: must be one of {', '.join(DTYPES)}")
         if self.batch is not None and self.batch < 1:
             raise InputError(f"--batch {self.batch}: must be at least 1, or auto")
+        if self.quantize not in (None, *QUANTIZED):
+            raise InputError(f"--quantize {self.quantize}: must be one of {', '.join(QUANTIZED)}")
+        if self.attention not in (None, *ATTENTION):
+            raise InputError(f"--attention {self.attention}: must be one of {', '.join(ATTENTION)}")
+
+    def check_served(self, name: str) -> None:
+        """Refuse what only a model in this process can be told."""
+        given = ("quantize", "max_memory", "attention", "trust_code")
+        if told := [f"--{one.replace('_', '-')}" for one in given if getattr(self, one)]:
+            raise InputError(f"{told[0]}: is for models that are loaded here; {name} is not")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +141,8 @@ def open_model(name: str, how: Running | None = None, *, chat: bool | None = Fal
     served = name.startswith(("http://", "https://", "lm-eval:"))
     if served and chat is None:
         raise InputError(f"{name}: whether it has a chat template is not known; say --chat or not")
+    if served:
+        how.check_served(name)
     if name.startswith("lm-eval:"):
         from forgetmap.evaluate.harness import HarnessModel
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from forgetmap.evaluate.loading import input_device
+
 if TYPE_CHECKING:
     import torch
     from transformers import DynamicCache, PreTrainedModel
@@ -128,7 +130,7 @@ class PackedScorer:
     def __init__(self, model: PreTrainedModel, pad: int = 0) -> None:
         self._model = model
         self._pad = pad
-        self._device = model.device
+        self._device = input_device(model)
         self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._kept: tuple[tuple[int, ...], DynamicCache] | None = None
         self._windows = _windows(model.config.get_text_config())

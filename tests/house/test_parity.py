@@ -1,0 +1,24 @@
+"""The table of the ways to run a model is the one that was measured."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+def test_the_table_is_what_was_measured(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import parity
+
+    found = json.loads((BENCHMARKS / "parity.json").read_text())
+    assert (BENCHMARKS / "parity.md").read_text() == parity.page(found)
+    exact = [row for name, row in found.items() if name.startswith("float32") and "changed" in row]
+    assert len(exact) >= 3
+    for row in exact:
+        assert row["items"] == 500
+        assert row["changed"] == 0
+        assert row["apart"] < 1e-3
+    sys.modules.pop("parity", None)
