@@ -144,7 +144,7 @@ def _more_items(asked: Question) -> str | None:
     narrower = max((asked.margin - size) / near, size / (half * stricter))
     times = max(narrower**-2, 1.1) if narrower > 1e-4 else math.inf
     if asked.n is None or not math.isfinite(times):
-        return f"about {times:.2g} times the items" if math.isfinite(times) else None
+        return f"about {float(f'{times:.2g}'):,g} times the items" if math.isfinite(times) else None
     items = asked.n * times
     return f"about {round(items, 1 - int(math.log10(items))):,.0f} items in all"
 
