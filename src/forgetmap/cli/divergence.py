@@ -54,7 +54,7 @@ def divergence(
     ] = None,
     limit: Limit = None,
     seed: Seed = 0,
-    dtype: Dtype = "float32",
+    dtype: Dtype = "auto",
     device: Device = None,
     batch: Batch = "auto",
     json: Json = None,

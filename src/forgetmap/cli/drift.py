@@ -13,6 +13,7 @@ from forgetmap.cli.options import (
     Quiet,
     Report,
     Seed,
+    busy,
     check_outputs,
     clear_errors,
     write_json,
@@ -82,8 +83,11 @@ def drift(
         from forgetmap.base.files import write_text
         from forgetmap.capabilities.drift import compare_scores, open_scores
 
-        scores = open_scores(before, after, before_model, after_model)
-        result = compare_scores(scores, manifest=manifest, margin=margin, draws=draws, seed=seed)
+        with busy(quiet, "comparing"):
+            scores = open_scores(before, after, before_model, after_model)
+            result = compare_scores(
+                scores, manifest=manifest, margin=margin, draws=draws, seed=seed
+            )
         write_json(json, result.to_json())
         if csv:
             write_text(csv, result.to_csv())

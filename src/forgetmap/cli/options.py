@@ -202,6 +202,18 @@ def progress(quiet: bool, *paths: Path) -> Iterator[Callable[[int], None]]:
         yield tick
 
 
+@contextmanager
+def busy(quiet: bool, what: str) -> Iterator[None]:
+    """A sign on stderr that work goes on, where nobody can say how long it takes."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
 def batch_size(text: str) -> int | None:
     """The number that `--batch` names; None for auto."""
     from forgetmap.base.errors import InputError

@@ -60,7 +60,7 @@ def recover(
         typer.Option("--out", readable=False, metavar="FOLDER", help="Where the logs go."),
     ] = Path("forgetmap-recover"),
     seed: Seed = 0,
-    dtype: Dtype = "float32",
+    dtype: Dtype = "auto",
     device: Device = None,
     batch: Batch = "auto",
     json: Json = None,

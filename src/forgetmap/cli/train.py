@@ -99,7 +99,7 @@ def train(
     tasks: Tasks = None,
     limit: Limit = None,
     new: New = None,
-    dtype: Dtype = "float32",
+    dtype: Dtype = "auto",
     device: Device = None,
     json: Json = None,
     quiet: Quiet = False,
