@@ -156,6 +156,19 @@ def test_a_chosen_evaluation_says_so_and_compare_refuses_it(
     assert found.total.lost.low <= truth <= found.total.lost.high
 
 
+def test_missing_answers_hide_no_loss(risks: Path, after: np.ndarray, tmp_path: Path) -> None:
+    """At the high end all of them were lost, however little the others lost."""
+    chosen = choose(risks, 90, seed=3)
+    answered = chosen.drawn & (np.arange(len(chosen.drawn)) % 2 == 0)
+    part = chosen_suite(suite(), chosen._replace(drawn=answered))
+    evaluate(Knowing("after", after), part, tmp_path / "part")
+    found = weigh(chosen, risks.parent / "before", tmp_path / "part")
+    left = chosen.drawn & ~answered
+    assert found.unanswered == left.sum() > 0
+    unknown = (1 / chosen.inclusion[left]).sum() / ITEMS
+    assert found.total.lost.high >= min(1.0, found.total.lost.value + unknown)
+
+
 def test_the_command_weighs_chosen_items(risks: Path, after: np.ndarray, tmp_path: Path) -> None:
     chosen = choose(risks, 90)
     evaluate(Knowing("after", after), chosen_suite(suite(), chosen), tmp_path / "part")

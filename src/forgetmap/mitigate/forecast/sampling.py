@@ -195,7 +195,7 @@ class WeighedMap(Frozen):
     total: Weighed
     categories: dict[str, Weighed]
     unanswered: int
-    """Chosen items that one of the logs lacks; they count as unchanged, so a note is due."""
+    """Chosen items that one of the logs lacks: unchanged in the value, lost at the high end."""
 
     def to_json(self) -> str:
         """The totals as JSON."""
@@ -221,6 +221,11 @@ def estimate(values: Floats, chances: Floats, items: int) -> Estimate:
     return Estimate(value=mean, low=max(0.0, mean - reach), high=min(1.0, mean + reach))
 
 
+def _open(found: Estimate, unknown: float) -> Estimate:
+    """At the high end, all that is unknown was lost: a missing answer must not hide a loss."""
+    return found.model_copy(update={"high": min(1.0, found.high + unknown)})
+
+
 def weigh(chosen: Chosen, before: Log, after: Log) -> WeighedMap:
     """What all items of a forecast lost and gained between two logs, from the chosen ones."""
     sides = read_all([before, after], ReadOptions())
@@ -232,13 +237,18 @@ def weigh(chosen: Chosen, before: Log, after: Log) -> WeighedMap:
     unanswered = int(np.isnan(falls).sum())
     if unanswered == len(falls):
         raise InputError("none of the chosen items is in both logs; are these the logs of them?")
+    missing = np.isnan(falls)
     falls = np.nan_to_num(falls)
     chances = chosen.inclusion[chosen.drawn]
 
     def weighed(inside: NDArray[np.bool_]) -> Weighed:
         mine = inside[chosen.drawn]
         many = int(inside.sum())
-        found = (estimate(np.maximum(way * falls[mine], 0), chances[mine], many) for way in (1, -1))
+        unknown = float((missing[mine] / chances[mine]).sum() / many)
+        found = (
+            _open(estimate(np.maximum(way * falls[mine], 0), chances[mine], many), unknown)
+            for way in (1, -1)
+        )
         return Weighed(items=many, asked=int(mine.sum()), lost=next(found), gained=next(found))
 
     everywhere = np.ones(len(chosen.drawn), bool)

@@ -129,7 +129,10 @@ def _weighed(told: WeighedMap, out: Console) -> None:
     print_table(out, ("category", "items", "asked", "lost", "gained"), rows)
     say(out, "Each item counts by the inverse of its chance of being drawn.", "dim")
     if told.unanswered:
-        say(out, f"note: {told.unanswered:,} chosen items are missing in a log; taken as unchanged")
+        say(
+            out,
+            f"note: {told.unanswered:,} chosen items lack an answer; at the high end they are lost",
+        )
 
 
 def print_table(out: Console, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
