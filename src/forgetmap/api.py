@@ -184,7 +184,7 @@ def study(
     Example:
         >>> from forgetmap.api import study
         >>> study("published").headline()
-        '47 pairs, as published by Harmon et al., arXiv:2510.17776'
+        '47 pairs lost 1.3 to 33.5 %, as published by Harmon et al., arXiv:2510.17776'
     """
     from forgetmap.study.build import run_study
     from forgetmap.study.published import NAME, published_study

@@ -253,6 +253,30 @@ def test_gained_minus_lost_is_the_change(pairs):
     assert there.lost.at_most.value == pytest.approx(falls.mean())
 
 
+def test_the_gain_of_one_metric_does_not_hide_the_loss_of_another():
+    fallen, risen = [1] * 50 + [0] * 50, [0] * 50 + [1] * 50
+    sides = [
+        scores(one, name="a") + scores(two, name="b")
+        for one, two in (([1] * 100, risen), (fallen, [1] * 100))
+    ]
+    result = compare(*sides, metric(name="a"), metric(name="b"))
+    cell = result.capabilities[0]
+    assert cell.change.value == 0
+    assert [one.verdict for one in result.metrics] == ["worse", "better"]
+    assert cell.verdict == result.groups[0].verdict == "worse"
+    for found in (cell, result.groups[0]):
+        assert found.lost.at_least.value == found.lost.at_most.value == 0.25
+        assert found.gained.at_least.value == found.gained.at_most.value == 0.25
+        assert found.lost.at_least.low > 0.15
+
+
+def test_luck_of_one_metric_is_no_sure_loss_of_its_capability():
+    changes = [1] * 50 + [0] * 50, [0] * 6 + [1] * 47 + [0] * 47  # 6 fell, 3 rose
+    sides = [scores(one, name="a") + scores(two, name="b") for one, two in (changes, changes[::-1])]
+    cell = compare(*sides, metric(name="a"), metric(name="b")).capabilities[0]
+    assert cell.lost.at_least.value == 0 < cell.lost.at_most.value
+
+
 def test_lost_is_what_got_worse_by_the_direction_of_the_metric():
     up, down = one(BEFORE, AFTER), one(BEFORE, AFTER, direction="down")
     assert up.lost.at_most.value == pytest.approx(0.15)

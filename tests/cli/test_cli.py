@@ -181,7 +181,7 @@ def test_demo_writes_its_outputs_and_says_where(tmp_path):
     assert result.exit_code == 0
     assert result.output.startswith("of all checkpoints sft lost most, against before: ")
     assert "\nOld skills: lost " in result.output
-    assert "47 pairs, as published by Harmon et al." in result.output
+    assert "47 pairs lost 1.3 to 33.5 %, as published by Harmon et al." in result.output
     assert "forgetmap study published" in result.output
     written = {path.name for path in (tmp_path / "demo").iterdir()}
     pages = {"report.html", "lineage.html"}

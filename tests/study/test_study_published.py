@@ -146,7 +146,7 @@ def test_the_command(tmp_path: Path) -> None:
                for part in both]  # fmt: skip
     done = CliRunner().invoke(app, ["study", "published", *options])
     assert done.exit_code == 0, done.output
-    assert "47 pairs, as published by Harmon et al." in done.output
+    assert "47 pairs lost 1.3 to 33.5 %, as published by Harmon et al." in done.output
     assert max(map(len, done.output.splitlines())) <= 80
     assert StudyResult.from_json((tmp_path / "study.json").read_text()) == published_study()
     refused = CliRunner().invoke(app, ["study", "published", "--metric", "x"])

@@ -227,6 +227,7 @@ def _metric_cells(
             judged = _verdict(cell, float(p))
             update = {"p_adjusted": float(p), **judged._asdict()}
             cell.result = cell.result.model_copy(update=update)
+            cell.part.worse = judged.verdict == "worse"
     return cells
 
 
@@ -306,7 +307,7 @@ class _Kept:
         """What got worse, what got better, and the net of both."""
         change = sign * self.changes.change
         lost, gained = self.mean(np.maximum(-change, 0.0)), self.mean(np.maximum(change, 0.0))
-        return Falls(lost, gained, self.change.turned(sign))
+        return Falls.of_metric(lost, gained, self.change.turned(sign))
 
 
 def _bounds(entry: Metric, pairs: MetricPairs) -> tuple[float, float]:

@@ -43,12 +43,23 @@ class Falls(NamedTuple):
     gained: Mean
     net: Mean
     """Gained minus lost."""
+    fell: Mean
+    """Net loss of the metrics that surely fell; 0 of the others."""
+    rose: Mean
+
+    @classmethod
+    def of_metric(cls, lost: Mean, gained: Mean, net: Mean) -> Falls:
+        """Of a single metric, which fell or rose as a whole."""
+        found = net.estimate()
+        fell, rose = float(found.high < 0), float(found.low > 0)
+        return cls(lost, gained, net, net.scaled(-fell), net.scaled(rose))
 
     def ends(self) -> tuple[Between, Between]:
         """What was lost and what was gained, each between its ends."""
-        net = self.net.estimate()
-        back = Estimate(value=-net.value, low=-net.high, high=-net.low)
-        return _between(net, self.lost), _between(back, self.gained)
+        return (
+            _between(self.lost, self.net.scaled(-1.0), self.fell),
+            _between(self.gained, self.net, self.rose),
+        )
 
 
 @dataclass
@@ -66,6 +77,8 @@ class Part:
     """CapTrack's deviation within the part; 0 for a metric."""
     missing: int = 0
     two_sided: bool = False
+    worse: bool = False
+    """A metric of it is surely worse: no gain of another makes up for that."""
     lacking: tuple[str, ...] = ()
     """Metrics that a side lacks almost all scores of: nobody knows what they did."""
 
@@ -176,6 +189,8 @@ def capability_drifts(
         wholes[capability.code] = whole
         aggregates.append(_aggregate(whole, present, absent))
     judged = _judged(aggregates, [wholes[capability.code] for capability in chosen], margin)
+    for whole, aggregate in zip(wholes.values(), judged, strict=True):
+        whole.worse = aggregate.verdict == "worse"
     return [
         CapabilityDrift(
             code=capability.code,
@@ -232,6 +247,7 @@ def _whole(name: str, parts: Sequence[Part]) -> Part:
         falls=Falls(*(mean_of(kind) for kind in zip(*falls, strict=True))) if falls else None,
         missing=sum(part.missing for part in parts),
         two_sided=any(part.two_sided for part in parts),
+        worse=any(part.worse for part in parts),
     )
 
 
@@ -240,10 +256,14 @@ def _mean(parts: Sequence[Mean | None]) -> Mean | None:
     return mean_of(present) if present else None
 
 
-def _between(change: Estimate, fell: Mean) -> Between:
-    """At least the net loss, at most the drop of all items that fell."""
-    raw = fell.estimate()
-    value, low, high = (max(-end, 0.0) for end in (change.value, change.high, change.low))
+def _between(moved: Mean, net: Mean, surely: Mean) -> Between:
+    """At most all that moved; at least the net, or what single metrics surely moved if more.
+
+    The net alone would let the gain of one metric hide the loss of another.
+    """
+    raw = moved.estimate()
+    least = (surely if surely.value > net.value else net).estimate()
+    value, low, high = (max(end, 0.0) for end in (least.value, least.low, least.high))
     return Between(
         at_least=Estimate(value=value, low=low, high=high),
         at_most=Estimate(value=raw.value, low=max(raw.low, 0.0), high=min(raw.high, 1.0)),
@@ -299,6 +319,9 @@ def _judged(
 
 
 def _verdict(aggregate: Aggregate, whole: Part, margin: float, p_adjusted: float) -> Judged:
+    """Worse if a part is surely worse, whatever the others gained; else what the mean says."""
+    if whole.worse:
+        return Judged("worse")
     mean = whole.judged
     if mean is None:
         return Judged("undecided")

@@ -36,7 +36,8 @@ class Between(Frozen):
     """A share that is not known from the scores alone, only between two ends.
 
     A score of a single run holds the luck of that run. What was lost lies between the net loss,
-    as if every gain were luck, and the drop of all items that fell, as if nothing were.
+    as if every gain were luck, and the drop of all items that fell, as if nothing were. Of several
+    metrics it is at least what those lost that surely fell: another metric's gain hides no loss.
     """
 
     at_least: Estimate

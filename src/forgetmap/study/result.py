@@ -594,15 +594,19 @@ class StudyResult(Result):
 
     def headline(self) -> str:
         """The answer in one sentence."""
+        failed = f"; {len(self.failures)} could not be compared" if self.failures else ""
+        if not self.pairs:
+            return f"0 pairs{failed}"
         verdicts = [pair.old.verdict for pair in self.pairs if pair.old.verdict]
         if not verdicts:
-            return f"{len(self.pairs)} pairs, as published by {self.source}"
+            losses = sorted(pair.old.lost.value for pair in self.pairs)
+            least, most = f"{100 * losses[0]:.1f}", percent(losses[-1])
+            return f"{len(self.pairs)} pairs lost {least} to {most}, as published by {self.source}"
         told = {
             verdict: sum(found.forgetting == verdict for found in verdicts)
             for verdict in ("lost", "held", "undecided")
         }
         margin = percent(self.settings.margin, 0)
-        failed = f"; {len(self.failures)} could not be compared" if self.failures else ""
         return (
             f"{len(self.pairs)} pairs: {told['lost']} lost more than {margin}, "
             f"{told['held']} held, {told['undecided']} can't tell{failed}"
