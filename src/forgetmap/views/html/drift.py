@@ -6,13 +6,27 @@ Everything from a log is text.
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from forgetmap.base.words import clean, some
-from forgetmap.capabilities.drift_result import CapabilityDrift, Drift, MetricDrift, signed
+from forgetmap.capabilities.drift_result import (
+    Between,
+    CapabilityDrift,
+    Drift,
+    MetricDrift,
+    said,
+    signed,
+)
 from forgetmap.pairing.scores import ScorePairs
-from forgetmap.views.html.shell import Page, depth, minus
+from forgetmap.views.html.cells import short
+from forgetmap.views.html.shell import CONTROLS, FOREST, Page, depth, minus
 
-_PAGE = Page("drift.html", ("drift.css",), charts=False)
+_PAGE = Page(
+    "drift.html",
+    ("controls.css", "forest.css", "drift.css"),
+    (*CONTROLS, *FOREST, "drift/main.js"),
+    charts=False,
+)
 _SURE = 2
 """Depth of colour that an undecided change cannot exceed."""
 
@@ -33,6 +47,7 @@ def heat_map(result: Drift, scores: ScorePairs) -> str:
         result=result,
         finding=finding(result),
         counts=Counter(cell.verdict for cell in result.capabilities),
+        forest=_forest(result),
         share_of_range=_share_of_range,
         version=result.forgetmap_version,
         groups=dict.fromkeys(metric.group for metric in result.metrics),
@@ -63,6 +78,36 @@ def finding(result: Drift) -> str:
     most = f", most in {clean(worst.name, 60)} ({_told(worst)})" if len(worse) > 1 else ""
     only = f": {clean(worst.name, 60)} ({_told(worst)})" if len(worse) == 1 else ""
     return f"Worse in {len(worse)} of {len(cells)} capabilities{most}{only}; {others}."
+
+
+def _forest(result: Drift) -> list[dict[str, Any]]:
+    """What each capability lost and gained, most lost first; not where neither is better."""
+    return [
+        {
+            "name": clean(f"{cell.code} {cell.name}", 60),
+            "code": clean(cell.code),
+            "verdict": [said(cell.verdict), cell.verdict],
+            "cell": {"lost": _range(cell.lost), "gained": _range(cell.gained)},
+        }
+        for cell in sorted(result.capabilities, key=_most_lost)
+        if cell.lost and cell.gained and not cell.two_sided
+    ]
+
+
+def _most_lost(cell: CapabilityDrift) -> float:
+    return -cell.lost.at_most.value if cell.lost else 0.0
+
+
+def _range(found: Between) -> dict[str, float | str | None]:
+    """In the form of a map's ranges, which the shared script draws."""
+    least, most = found.at_least, found.at_most
+    return {
+        "low_end": short(least.value),
+        "high_end": short(most.value),
+        "low": short(min(least.low, most.low)),
+        "high": short(max(least.high, most.high)),
+        "basis": "single_run",
+    }
 
 
 def _told(cell: CapabilityDrift) -> str:

@@ -42,7 +42,7 @@ _STRICT = re.compile(
     r"connect-src 'none'; base-uri 'none'; form-action 'none'"
 )
 """The policy of a page that needs no server."""
-_HELD_TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=\d) (?:to|→) (?=\d)")
+_HELD_TOGETHER = re.compile(r"(?<=\d) (?=%|pt\b)|(?<=\d) (?:to|→) (?=\d)")
 CONTROLS = ("shared/ranges.js", "shared/controls.js")
 """Scripts of pages on which people choose, sort and filter; `controls.css` goes with them."""
 FOREST = ("shared/forest.js",)

@@ -43,9 +43,9 @@ def write_trend(name: str, path: str | Path, *, store: str | Path = STORE) -> in
 
 
 def finding(entries: list[Entry]) -> str:
-    """What the newest checkpoint lost, and what the gate said of it, as short as a title."""
+    """What the newest checkpoint lost, and what the gate said of it; its name comes before."""
     newest = entries[-1]
-    said = f"{clean(newest.after, 60)} lost {percent(newest.lost.value)}"
+    said = f"lost {percent(newest.lost.value)}"
     if newest.limit is not None:
         said += f" (limit {percent(newest.limit)})"
     return f"{said}; gate: {newest.verdict}." if newest.verdict else f"{said}."
