@@ -164,7 +164,12 @@ QUESTIONS = [
         "capital",
     ),
     ("At which step was it lost?", "lineage", {"pipeline": "study/pipeline.yaml"}, '"worst_steps"'),
-    ("What did others see?", "study", {"file": "published"}, "47 pairs lost 1.3 to 33.5 %, as published by Harmon"),
+    (
+        "What did others see?",
+        "study",
+        {"file": "published"},
+        "47 pairs lost 1.3 to 33.5 %, as published by Harmon",
+    ),
     (
         "What should I do?",
         "advise",

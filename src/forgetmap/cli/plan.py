@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from forgetmap.cli.options import Json, Quiet, Seed, clear_errors, write_json
+from forgetmap.cli.options import Json, Quiet, Seed, busy, clear_errors, write_json
 
 
 def plan(
@@ -58,7 +58,7 @@ def plan(
     from forgetmap.map.planning import plan as run
     from forgetmap.readers.registry import read
 
-    with clear_errors():
+    with clear_errors(), busy(quiet, "simulating"):
         model, known_items, known_repeats = usual_model(accuracy), None, 1
         evidence: Evidence | None = "options" if options else None
         if log is not None:
