@@ -31,6 +31,7 @@ from forgetmap.base.http import (
     check_address,
     headers_with_key,
 )
+from forgetmap.base.words import percent
 from forgetmap.capabilities.judge_client import Endpoint, JudgeReply
 from forgetmap.capabilities.judge_prompts import VERSION, JudgeQuestion, Rubric, Verdict, judgement
 from forgetmap.capabilities.scorers.scoring import check_lengths
@@ -261,8 +262,8 @@ class Judge:
             reasons = "; ".join(f"{n} x {reason}" for reason, n in self._failures.most_common(3))
             raise JudgeStopped(
                 f"judge {self.url}: {failed} of {self._planned} judgements failed ({reasons}), "
-                f"more than the budget of {self._failure_budget:.1%}; see to the judge and run "
-                "again, what was judged is kept"
+                f"more than the budget of {percent(self._failure_budget)}; see to the judge and "
+                "run again, what was judged is kept"
             )
         return Value(None, status, reason if reply is None else reply[:200])
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from forgetmap.answers.items import Item, Value
 from forgetmap.base.errors import InputError, WithheldError
 from forgetmap.base.files import make_folder
-from forgetmap.base.words import brief, some
+from forgetmap.base.words import brief, percent, some
 from forgetmap.capabilities import robustness
 from forgetmap.capabilities.judge import Judge
 from forgetmap.capabilities.manifest import ROBUSTNESS, Manifest, Metric, load_scorer
@@ -195,7 +195,7 @@ class _Run:
         said = answers.items, answers.responses
         agreements = self.judge.self_agreement(job.scorer, *said, most=self.rejudge)
         return [
-            f"the judge gave {agreed.same:.0%} of {agreed.n} answers the same value again "
+            f"the judge gave {percent(agreed.same, 0)} of {agreed.n} answers the same value again "
             f"({job.task} {name}), noise of one judgement {math.sqrt(agreed.noise):.2f}"
             for name, agreed in agreements.items()
             if name in job.metrics and agreed.same is not None and agreed.noise is not None

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from forgetmap.base.errors import InputError
 from forgetmap.base.model import Frozen
 from forgetmap.base.version import __version__
+from forgetmap.base.words import percent
 from forgetmap.map.estimates import TaskEstimates
 from forgetmap.pairing.metrics import choose_metric
 from forgetmap.samples.table import THRESHOLD, Samples
@@ -87,7 +88,7 @@ def usual_model(accuracy: float = 0.5) -> Model:
     if not 0 < accuracy < 1:
         raise InputError(f"--accuracy {accuracy}: must be a fraction between 0 and 1")
     weight = 0.8
-    words = f"a usual spread around {accuracy:.0%} (beta distribution of weight {weight})"
+    words = f"a usual spread around {percent(accuracy, 0)} (beta distribution of weight {weight})"
     return Model(
         lambda rng, n: rng.beta(accuracy * weight, (1 - accuracy) * weight, n), accuracy, words
     )
@@ -288,7 +289,8 @@ def _changed(p: Floats, lost: float, gained: float, rng: np.random.Generator) ->
     rises = gained / (fall * max(float(1 - p.mean()), 1e-9))
     if falls + rises > 1:
         raise InputError(
-            f"a loss of {lost:.1%} and a gain of {gained:.1%} are more than this model could show"
+            f"a loss of {percent(lost)} and a gain of {percent(gained)} are more than this model "
+            "could show"
         )
     return np.where(place < falls, p * _KEPT, np.where(place > 1 - rises, 1 - (1 - p) * _KEPT, p))
 

@@ -24,8 +24,8 @@ def print_plan(result: PowerPlan, out: Console) -> None:
         out,
         f"{asked.items:,} items, {_EVIDENCE[asked.evidence]}"
         f"{f' ({asked.repeats})' if asked.evidence == 'repeats' else ''}: a loss of {loss} is seen "
-        f"in {asked.seen:.0%} of such comparisons; where nothing was lost, {loss} is ruled out in "
-        f"{asked.ruled_out:.0%}.",
+        f"in {percent(asked.seen, 0)} of such comparisons; where nothing was lost, {loss} is ruled "
+        f"out in {percent(asked.ruled_out, 0)}.",
         "bold",
     )
     if result.smallest_seen is None:
@@ -39,8 +39,8 @@ def print_plan(result: PowerPlan, out: Console) -> None:
     say(
         out,
         f"Simulated with {result.simulated} pairs a line, so a share may be off by "
-        f"{1.96 * 0.5 / result.simulated**0.5:.0%}. The model before has {result.spread}; as much "
-        f"as {percent(result.gain)} is gained elsewhere. Answers: of both models together.",
+        f"{percent(1.96 * 0.5 / result.simulated**0.5, 0)}. The model before has {result.spread}; "
+        f"as much as {percent(result.gain)} is gained elsewhere. Answers: of both models together.",
         "dim",
     )
 
@@ -51,6 +51,6 @@ def _row(design: Design, asked: bool) -> tuple[str, ...]:
         f"{design.items:,}",
         str(design.repeats),
         f"{design.answers:,}",
-        f"{design.seen:.0%}",
-        f"{design.ruled_out:.0%}",
+        percent(design.seen, 0),
+        percent(design.ruled_out, 0),
     )
