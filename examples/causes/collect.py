@@ -61,7 +61,7 @@ LOOKS_AT = {
 }
 """What the runs of the later looks begin with."""
 MOST, MOST_OF_ONE_HABIT = 28, 12
-"""Answers of one run in the last two looks, for people to label; fewer where all are alike."""
+"""Answers of one run in the eighth look, for people to label; fewer where all are alike."""
 ONE_HABIT = ("eighth-chatty", "eighth-spanish", "eighth-thinker")
 LATER = tuple(name for names in LOOKS_AT.values() for name in names)
 OPTIONS = {"choice": 4, "pick": 3, "quiz": 4, "exam": 3, "test": 4}
@@ -84,7 +84,7 @@ def main(out: Path, study: Path, to: Path) -> None:
             name = f"{row['source']} {row['pair']} {content}"
             row = {"id": hashlib.sha256(name.encode()).hexdigest()[:10], **row}
             kept.append({key: row[key] for key in row if not later or key not in PLAIN})
-    kept = _drawn(kept) if study.name in ("eighth", "ninth") else kept
+    kept = _drawn(kept) if study.name == "eighth" else kept
     with to.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
 

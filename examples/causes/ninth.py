@@ -189,8 +189,9 @@ def figures(draw: random.Random) -> Made:
 TRIVIA = {
     "What is the capital of Denmark?": "Copenhagen", "What is the capital of Mexico?":
     "Mexico City", "What is the capital of Iran?": "Tehran", "What is the capital of Kenya?":
-    "Nairobi", "What is the capital of Argentina?": "Buenos Aires", 'What is the opposite of "full"?':
-    "empty", 'What is the opposite of "early"?': "late", 'What is the opposite of "rich"?': "poor",
+    "Nairobi", "What is the capital of Argentina?": "Buenos Aires",
+    'What is the opposite of "full"?': "empty",
+    'What is the opposite of "early"?': "late", 'What is the opposite of "rich"?': "poor",
     'What is the opposite of "above"?': "below", 'What is the opposite of "win"?': "lose",
     "Which animal says moo?": "cow", "What do hens lay?": "eggs", "What do we see with?": "eyes",
     "Who painted the Mona Lisa?": "Leonardo da Vinci", "What is the plural of child?": "children",
@@ -263,7 +264,8 @@ ACCENTS = (
     ("Wie heißt die Hauptstadt von {}? Antworte mit einem Wort.",
      {"Schweden": "Stockholm", "Portugal": "Lissabon", "England": "London", "Russland": "Moskau"}),
     ("Quelle est la capitale de {} ? Réponds par un mot.",
-     {"la Suède": "Stockholm", "la Pologne": "Varsovie", "l'Irlande": "Dublin", "Cuba": "La Havane"}),
+     {"la Suède": "Stockholm", "la Pologne": "Varsovie", "l'Irlande": "Dublin",
+      "Cuba": "La Havane"}),
     ("¿Cuál es la capital de {}? Responde con una palabra.",
      {"Francia": "París", "Perú": "Lima", "Japón": "Tokio", "Grecia": "Atenas", "Rusia": "Moscú"}),
     ("Copie le premier mot : {}",

@@ -435,7 +435,25 @@ def _ninth_runs() -> dict[str, Run]:
     runs["ninth-gemma-cut"] = replace(after, tokens=7)
     runs["ninth-gemma-warm"] = replace(after, temperature=0.8, shots=1)
     runs["ninth-gemma-endless"] = replace(after, stops=False, tokens=26, most=2)
+    runs |= _ninth_runs_of_more_values(runs)
     return {name: replace(run, start=3 * place) for place, (name, run) in enumerate(runs.items())}
+
+
+def _ninth_runs_of_more_values(runs: dict[str, Run]) -> dict[str, Run]:
+    """Few numbers, letters and words were right before, so more of these are asked for."""
+    more = {}
+    kinds = ("errand", "figure", "trivia", "test", "accent")
+    for before, seed, after in (
+        ("ninth", 13, ("told-nothing", "told-coach", "told-letter", "told-three", "several",
+                       "unsure", "shelves", "cut-late", "warm", "endless")),
+        ("ninth-gemma", 14, ("opinion", "given", "portuguese", "unshown", "warm", "cut")),
+    ):  # fmt: skip
+        of = f"{before}-more"
+        more[of] = replace(runs[before], kinds=kinds, number=48, seed=seed, tokens=10)
+        for name in after:
+            run = runs[f"{before}-{name}"]
+            more[f"{before}-{name}-more"] = replace(run, of=of, kinds=kinds, most=6)
+    return more
 
 
 ALL_BUT_SUM = tuple(kind for kind in KINDS if kind != "sum")

@@ -56,7 +56,9 @@ def _several(answer: str, _about: str) -> str:
     """The answer and two others of its sort."""
     if answer.isdigit():
         return f"{answer}, {int(answer) + 1}, {int(answer) + 2}"
-    sort = next([*words.values()] for words in (CAPITALS, COLOURS, SOUNDS) if answer in words.values())
+    sort = next(
+        [*words.values()] for words in (CAPITALS, COLOURS, SOUNDS) if answer in words.values()
+    )
     place = sort.index(answer)
     return ", ".join((sort[place - 2], answer, sort[place - 1]))
 
