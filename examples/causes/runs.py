@@ -449,7 +449,7 @@ def _ninth_runs_of_more_values(runs: dict[str, Run]) -> dict[str, Run]:
         ("ninth-gemma", 14, ("opinion", "given", "portuguese", "unshown", "warm", "cut")),
     ):  # fmt: skip
         of = f"{before}-more"
-        more[of] = replace(runs[before], kinds=kinds, number=48, seed=seed, tokens=10)
+        more[of] = replace(runs[before], kinds=kinds, number=32, seed=seed, tokens=10)
         for name in after:
             run = runs[f"{before}-{name}"]
             more[f"{before}-{name}-more"] = replace(run, of=of, kinds=kinds, most=6)
