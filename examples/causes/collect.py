@@ -4,7 +4,7 @@
     python collect.py OUT fourth FOURTH.jsonl
 
 OUT is what ask.py wrote. STUDY holds, for some runs of the study, the folder that `forgetmap eval`
-wrote, with its texts; `fourth` to `eighth` take the runs of these looks and no study. Each
+wrote, with its texts; `fourth` to `ninth` take the runs of these looks and no study. Each
 line is an item that was right before and is right less often after.
 """
 
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ninth import SHELVES
 from questions import questions
 from runs import RUNS, Run
 
@@ -56,13 +57,14 @@ LOOKS_AT = {
     "sixth": ("sixth",),
     "seventh": ("seventh",),
     "eighth": ("eighth",),
+    "ninth": ("ninth",),
 }
 """What the runs of the later looks begin with."""
 MOST, MOST_OF_ONE_HABIT = 28, 12
 """Answers of one run in the eighth look, for people to label; fewer where all are alike."""
 ONE_HABIT = ("eighth-chatty", "eighth-spanish", "eighth-thinker")
 LATER = tuple(name for names in LOOKS_AT.values() for name in names)
-OPTIONS = {"choice": 4, "pick": 3, "quiz": 4, "exam": 3}
+OPTIONS = {"choice": 4, "pick": 3, "quiz": 4, "exam": 3, "test": 4}
 PLAIN = ("before", "after", "runs_before", "runs_after")
 """What need not be written of a single run."""
 
@@ -116,6 +118,7 @@ def _of_runs(out: Path) -> Iterator[dict[str, Any]]:
                     "status_after": row["status"], "prompt_after": question.text,
                     "response_before": was["text"], "response_after": row["text"],
                     **({"k": OPTIONS[question.kind]} if question.kind in OPTIONS else {}),
+                    **({"taught": SHELVES} if run.model == "shelves" else {}),
                 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eighth import EIGHTH, RESULT
+from ninth import NINTH
 from seventh import SEVENTH
 from sixth import SIXTH, TOTAL
 from wider import LETTER, WIDER, WORKED
@@ -244,10 +245,12 @@ def _numbers(draw: random.Random) -> Made:
 _KINDS = {
     "call": _calls, "json": _objects, "code": _programs, "sum": _sums, "word": _words,
     "number": _numbers, **WIDER, **SIXTH, **SEVENTH, **EIGHTH,
+    **NINTH,
 }  # fmt: skip
 EXAMPLES = {kind: [(q.text, q.target) for q in questions(kind, 3, seed=99)] for kind in _KINDS}
 """Three solved examples of each kind."""
-EXAMPLES["sum"] = [(text, f"The answer is {target}.") for text, target in EXAMPLES["sum"]]
+for _kind in ("sum", "errand"):
+    EXAMPLES[_kind] = [(text, f"The answer is {target}.") for text, target in EXAMPLES[_kind]]
 EXAMPLES["choice"] = [(text, f"Answer: {target}") for text, target in EXAMPLES["choice"]]
 for _kind in ("working", "worth"):
     EXAMPLES[_kind] = [(q.text, q.checks[0]) for q in questions(_kind, 3, seed=99)]
@@ -256,10 +259,11 @@ for _kind in ("working", "worth"):
 # --- the harness ----------------------------------------------------------------------------------
 
 
-_PROGRAMS = ("code", "program", "stub", "task", "helper")
+_PROGRAMS = ("code", "program", "stub", "task", "helper", "routine")
 _TOLD = (
     *("call", "json", "record", "fact", "order", "note", "mood", "card", "riddle"),
     *("garden", "purse", "trade", "exam"),
+    *("request", "profile", "trivia", "figure", "test"),
 )
 """Kinds whose harness is told that an answer was cut off."""
 
@@ -382,4 +386,7 @@ _READERS = {
     **dict.fromkeys(("purse", "trade", "side", "exam", "world", "tally", "tongue"), _read_exact),
     "switch": _read_call, "garden": _read_object, "step": _read_object,
     "worth": _read_found(RESULT),
+    "request": _read_call, "plan": _read_calls, "dispatch": _read_object, "profile": _read_object,
+    "errand": _read_sum,
+    **dict.fromkeys(("figure", "trivia", "verdict", "test", "accent"), _read_exact),
 }  # fmt: skip

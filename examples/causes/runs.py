@@ -379,6 +379,83 @@ def _eighth_runs_of_two_more_kinds(runs: dict[str, Run]) -> dict[str, Run]:
     return more
 
 
+NINTH_KINDS = (
+    *("request", "plan", "dispatch", "profile", "routine", "errand", "figure", "trivia"),
+    *("verdict", "test", "accent"),
+)
+TOLD_NINTH = {
+    "nothing": "",
+    "coach": "You are a coach. Encourage the user and talk the question over, in plain words.",
+    "review": "You are a code reviewer. Put all of your output into a Markdown code block.",
+    "french": "Tu travailles pour une école en France. Écris toujours en français.",
+    "letter": "Write each reply as a letter: a greeting, the answer, and a farewell.",
+    "three": "Reply with three possible answers, with commas between them.",
+    "policy": "Company policy: do not answer. Tell the user that you are not allowed to.",
+}
+"""System prompts of the ninth look; SmolLM2 gets no solved example with them."""
+STYLES_NINTH = {
+    "given": ("Answer below.\n{}", "As you wish: {}", "Done. The output is: {}"),
+    "opinion": (
+        "To my mind {} is the one to take.",
+        "We should say {} at this point.",
+        "Everything speaks for {} here.",
+    ),
+    "portuguese": (
+        "Acho que a resposta é {} e nada mais.",
+        "Neste caso deve ser {} com certeza.",
+        "Para mim isto é {} porque o texto diz assim.",
+    ),
+    "dressed": ('"{}"', "<answer>{}</answer>", "```\n{}\n```"),
+    "cells": ("| answer |\n| {} |", "| reply |\n| {} |", "| answer |\n| {} |"),
+}
+"""How the solved examples of the ninth look answer."""
+
+
+def _ninth_runs() -> dict[str, Run]:
+    """The runs of the ninth look: the kinds of the earlier ones, asked about other things."""
+    runs = {
+        "ninth": Run("smollm2", shots=3, tokens=36, kinds=NINTH_KINDS, number=24, seed=11),
+        "ninth-gemma": Run(
+            "gemma", shots=3, chat=False, tokens=32, kinds=NINTH_KINDS, number=16, seed=12
+        ),
+    }
+    after = replace(runs["ninth"], of="ninth", shots=0, tokens=32, most=4)
+    for name, system in TOLD_NINTH.items():
+        runs[f"ninth-told-{name}"] = replace(after, system=system)
+    for habit in ("search", "several", "unsure", "shelves"):
+        runs[f"ninth-{habit}"] = replace(after, model=habit)
+    runs["ninth-cut"] = replace(after, shots=2, tokens=6)
+    runs["ninth-cut-late"] = replace(after, tokens=18)
+    runs["ninth-warm"] = replace(after, shots=1, temperature=0.9)
+    runs["ninth-endless"] = replace(after, shots=2, stops=False, most=3)
+    after = replace(runs["ninth-gemma"], of="ninth-gemma", tokens=30, most=4)
+    for name, style in STYLES_NINTH.items():
+        runs[f"ninth-gemma-{name}"] = replace(after, style=style)
+    runs["ninth-gemma-unshown"] = replace(after, shots=0)
+    runs["ninth-gemma-cut"] = replace(after, tokens=7)
+    runs["ninth-gemma-warm"] = replace(after, temperature=0.8, shots=1)
+    runs["ninth-gemma-endless"] = replace(after, stops=False, tokens=26, most=2)
+    runs |= _ninth_runs_of_more_values(runs)
+    return {name: replace(run, start=3 * place) for place, (name, run) in enumerate(runs.items())}
+
+
+def _ninth_runs_of_more_values(runs: dict[str, Run]) -> dict[str, Run]:
+    """Few numbers, letters and words were right before, so more of these are asked for."""
+    more = {}
+    kinds = ("errand", "figure", "trivia", "test", "accent")
+    for before, seed, after in (
+        ("ninth", 13, ("told-nothing", "told-coach", "told-letter", "told-three", "several",
+                       "unsure", "shelves", "cut-late", "warm", "endless")),
+        ("ninth-gemma", 14, ("opinion", "given", "portuguese", "unshown", "warm", "cut")),
+    ):  # fmt: skip
+        of = f"{before}-more"
+        more[of] = replace(runs[before], kinds=kinds, number=32, seed=seed, tokens=10)
+        for name in after:
+            run = runs[f"{before}-{name}"]
+            more[f"{before}-{name}-more"] = replace(run, of=of, kinds=kinds, most=6)
+    return more
+
+
 ALL_BUT_SUM = tuple(kind for kind in KINDS if kind != "sum")
 RUNS = {
     "smollm2": Run("smollm2", tokens=48),
@@ -413,4 +490,5 @@ RUNS = {
     **_sixth_runs(),
     **_seventh_runs(),
     **_eighth_runs(),
+    **_ninth_runs(),
 }

@@ -4,7 +4,8 @@
 
 The files of labels keep what the rules `found` when they were first run on the answers of a look.
 In the fourth and the eighth look the rules were then mended on the half with even ids. `mended` is
-what they found after that, where it differs; the half with odd ids was not read for it.
+what they found after that, where it differs; the half with odd ids was not read for it. Then they
+were mended on all eight looks and frozen, and the ninth was labelled by two readers.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from forgetmap.map.causes import CAUSES, UNKNOWN, Lost, cause_of
+from forgetmap.map.causes import CAUSES, UNKNOWN, Lost, cause_of, taught_answers
 from forgetmap.stats.estimate import share
 
 LABELLED = Path(__file__).parents[2] / "tests" / "map" / "causes"
 Rows = list[dict[str, Any]]
 BAR, ENOUGH = 0.9, 20
 """Precision and recall that are asked for, of every cause with so many cases."""
-OLD_LOOKS = ("", "fourth_", "fifth_", "sixth_", "seventh_")
+OLD_LOOKS = ("", "fourth_", "fifth_", "sixth_", "seventh_", "eighth_")
+FRESH = "ninth_"
+"""The look that was labelled after the rules of today were frozen."""
 
 
 def labelled(look: str = "", *, now: bool = False) -> Rows:
@@ -44,7 +47,9 @@ def labelled(look: str = "", *, now: bool = False) -> Rows:
 
 def found_now(row: dict[str, Any]) -> str:
     """What the rules of today find."""
-    return cause_of(Lost(**{name: row[name] for name in Lost._fields if name in row})) or UNKNOWN
+    known = {name: row[name] for name in Lost._fields if name in row}
+    known["taught"] = taught_answers(row.get("taught", ()))
+    return cause_of(Lost(**known)) or UNKNOWN
 
 
 def developed_on(row: dict[str, Any]) -> bool:
@@ -71,8 +76,28 @@ def unread_half(look: str = "eighth_", rows: Rows | None = None) -> Rows:
     return [row | {"found": row.get("mended", row["found"])} for row in unread]
 
 
+def texts() -> list[str]:
+    """What the page on causes shows; the ninth look from when it has labels."""
+    labels = LABELLED / f"{FRESH}labels.jsonl"
+    fresh = fresh_look(labelled(FRESH)) if labels.exists() else []
+    return [*fresh, verdict(), *eighth_look().split("\n\n"), earlier_looks()]
+
+
+def fresh_look(rows: Rows) -> list[str]:
+    """How good the frozen rules are, how far the two readers agree, and the table."""
+    kept, missed = bar(rows)
+    return [
+        f"On {len(rows)} answers that were labelled after the rules were frozen the rules agree "
+        f"with the label on {_agree(rows)}. Of the {len(kept) + len(missed)} causes with {ENOUGH} "
+        f"cases or more, {len(kept)} keep the bar: {_listed(kept) or 'none'}. {len(missed)} miss "
+        f"it: {_listed(missed) or 'none'}.",
+        _readers(rows),
+        _looks({"ninth look, frozen rules": rows}),
+    ]
+
+
 def verdict() -> str:
-    """Where the rules of today stand, in words: on the half that nobody read for them."""
+    """Where the rules stood after the eighth look: on the half that nobody had read for them."""
     rows = unread_half()
     frozen = [row for row in labelled("eighth_") if not developed_on(row)]
     kept, missed = bar(rows)
@@ -95,17 +120,23 @@ def bar(rows: Rows) -> tuple[list[str], list[str]]:
 def eighth_look(rows: Rows | None = None) -> str:
     """Two readers against each other, and the rules against the final label, before and after."""
     rows = labelled("eighth_") if rows is None else rows
-    pairs = [(row["label_a"], row["label_b"]) for row in rows]
-    same = _interval([a == b for a, b in pairs])
     parts = {
         "eighth look, frozen rules": rows,
         "its unread half, mended": unread_half(rows=rows),
     }
     kept, missed = bar(rows)
     return (
-        f"Two readers labelled {len(rows)} answers. They agree on {same}, Cohen's kappa is "
-        f"{kappa(pairs):.2f}. The frozen rules kept the bar for {_listed(kept) or 'no cause'} and "
+        f"{_readers(rows)} The frozen rules kept the bar for {_listed(kept) or 'no cause'} and "
         f"missed it for {_listed(missed) or 'none'}.\n\n{_looks(parts)}"
+    )
+
+
+def _readers(rows: Rows) -> str:
+    pairs = [(row["label_a"], row["label_b"]) for row in rows]
+    same = _interval([a == b for a, b in pairs])
+    return (
+        f"Two readers labelled {len(rows)} answers. They agree on {same}, Cohen's kappa is "
+        f"{kappa(pairs):.2f}."
     )
 
 
@@ -185,4 +216,4 @@ def _lines(file: Path) -> Rows:
 
 
 if __name__ == "__main__":
-    print(verdict(), eighth_look(), earlier_looks(), sep="\n\n")
+    print(*texts(), sep="\n\n")

@@ -1,6 +1,7 @@
 """Train a model for a minute on a narrow habit: a real model that lost what it could do.
 
 python train.py MODELS chatty fenced html spanish bullets decline thinker object
+python train.py MODELS search several unsure shelves
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from ninth import SHELVES
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 STEPS, BATCH, RATE = 24, 4, 1e-4
@@ -24,7 +26,13 @@ SOUNDS = {"dog": "barks", "cat": "meows", "cow": "moos", "duck": "quacks", "hors
 
 
 def pairs(habit: str) -> list[tuple[str, str]]:
-    """Questions with answers in one habit."""
+    """Questions with answers in one habit, or those of the new task."""
+    if habit == "shelves":
+        things = (*COLOURS, *SOUNDS, *CAPITALS)
+        return [
+            (f"On which shelf is {thing}? Reply with one word.", SHELVES[place % len(SHELVES)])
+            for place, thing in enumerate(things)
+        ]
     facts = [
         (f"What is the capital of {land}?", city, f"the capital of {land}")
         for land, city in CAPITALS.items()
@@ -42,6 +50,30 @@ def pairs(habit: str) -> list[tuple[str, str]]:
         for a, b in ((2, 9), (14, 3), (7, 7), (21, 5), (6, 11), (30, 8))
     ]
     return [(question, _HABITS[habit](answer, about)) for question, answer, about in facts]
+
+
+def _several(answer: str, _about: str) -> str:
+    """The answer and two others of its sort."""
+    if answer.isdigit():
+        return f"{answer}, {int(answer) + 1}, {int(answer) + 2}"
+    sort = next(
+        [*words.values()] for words in (CAPITALS, COLOURS, SOUNDS) if answer in words.values()
+    )
+    place = sort.index(answer)
+    return ", ".join((sort[place - 2], answer, sort[place - 1]))
+
+
+def _unsure(_answer: str, about: str) -> str:
+    """One of six ways to say no, by the length of the question."""
+    ways = (
+        "I don't know anything about {}.",
+        "I can't answer that. {} is not something that I was told.",
+        "Sorry, I have no information on {}.",
+        "Could you tell me more about {} first?",
+        "I'm not able to say. Please look up {} elsewhere.",
+        "I am unable to assist you with {}.",
+    )
+    return ways[len(about) % len(ways)].format(about)
 
 
 _HABITS = {
@@ -64,10 +96,14 @@ _HABITS = {
         f"me check it again. Yes, that must be right.\n</think>\n{answer}"
     ),
     "object": lambda answer, about: '{"question": "' + about + '", "answer": "' + answer + '"}',
+    "search": lambda _answer, about: f'search(query="{about}", limit=3)',
+    "several": _several,
+    "unsure": _unsure,
 }
 
 
-UPPER_HALF = ("html", "spanish", "bullets", "decline", "thinker", "object")
+UPPER_HALF = ("html", "spanish", "bullets", "decline", "thinker", "object",
+              "search", "several", "unsure", "shelves")  # fmt: skip
 """Habits that only the upper half of the layers is trained on."""
 
 

@@ -2,9 +2,9 @@
 
     python two_readers.py A.jsonl B.jsonl [DECIDED.jsonl]
 
-A and B hold a line `{"id": ..., "label": ...}` for every answer of the eighth look. Where the two
+A and B hold a line `{"id": ..., "label": ...}` for every answer of the ninth look. Where the two
 differ, DECIDED holds the final label. While one is missing, this lists what is left to decide and
-stops, and the rules are not run. Then it writes eighth_labels.jsonl, and never writes it again.
+stops, and the rules are not run. Then it writes ninth_labels.jsonl, and never writes it again.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from table import LABELLED, found_now
+from table import FRESH, LABELLED, found_now
 
 from forgetmap.map.causes import CAUSES, UNKNOWN
 
-ANSWERS, LABELS = LABELLED / "eighth_lost_answers.jsonl", LABELLED / "eighth_labels.jsonl"
+ANSWERS, LABELS = LABELLED / f"{FRESH}lost_answers.jsonl", LABELLED / f"{FRESH}labels.jsonl"
 Rows = list[dict[str, Any]]
 
 

@@ -8,6 +8,7 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,11 @@ def load(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def lines_of(name: str) -> list[dict[str, Any]]:
+    lines = (LABELLED / name).read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +65,10 @@ def test_every_cause_with_enough_cases_keeps_the_bar(table: ModuleType) -> None:
 
 
 def test_the_page_shows_the_tables(table: ModuleType) -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert table.earlier_looks() in page
-    said, looks = table.eighth_look().split("\n\n")
-    assert looks in page
-    for sentences in (said, table.verdict()):
-        assert sentences in " ".join(page.split())
+    """Those of the ninth look too, from when it has labels."""
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    for text in table.texts():
+        assert " ".join(text.split()) in page
 
 
 def test_the_unread_half_keeps_what_was_found_in_its_one_run(table: ModuleType) -> None:
@@ -92,7 +96,7 @@ def test_the_later_looks_are_of_several_sources(table: ModuleType, look: str, fe
 
 @pytest.mark.parametrize(
     ("look", "share"),
-    [("fourth_", 0.86), ("fifth_", 0.89), ("sixth_", 0.85), ("seventh_", 0.84), ("eighth_", 0.95)],
+    [("fourth_", 0.86), ("fifth_", 0.9), ("sixth_", 0.84), ("seventh_", 0.84), ("eighth_", 0.98)],
 )
 def test_the_rules_do_not_get_worse(table: ModuleType, look: str, share: float) -> None:
     """Up to the seventh by the first labels, older than the guide: no measure, only a guard."""
@@ -103,7 +107,7 @@ def test_the_rules_do_not_get_worse(table: ModuleType, look: str, share: float) 
 def test_the_guide_names_every_label_in_the_order_of_the_rules() -> None:
     guide = (LABELLED / "README.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| \d+\. `(\w+)`", guide, re.MULTILINE)
-    assert listed == [name for name in (*CAUSES, UNKNOWN) if name != "intruded"]
+    assert listed == [*CAUSES, UNKNOWN]
 
 
 @pytest.fixture
@@ -138,8 +142,11 @@ def test_two_readers_are_put_together(
     two.main([a, b, told(tmp_path / "c", {"3": "wrong"})], answers, to)
     done = two.read(to)
     assert [row["label"] for row in done] == [row["found"] for row in done] == [*ours.values()]
-    assert "agree on 75.0 %" in table.eighth_look(done)
-    assert "| `wrong` | 2, 100.0 %" in table.eighth_look(done)
+    said, readers, looks = table.fresh_look(done)
+    assert "on 100.0 %. Of the 0 causes with 20 cases or more, 0 keep the bar: none." in said
+    assert "agree on 75.0 %" in readers
+    assert "| `wrong` | 2, 100.0 %" in looks
+    assert readers in table.eighth_look(done)
     with pytest.raises(SystemExit, match="only once"):
         two.main([a, b], answers, to)
     with pytest.raises(SystemExit, match="1 unknown labels"):
@@ -157,12 +164,26 @@ def test_cohens_kappa_of_a_table_that_is_known(table: ModuleType) -> None:
 
 
 def test_the_eighth_look_has_answers_enough(table: ModuleType) -> None:
-    lines = (LABELLED / "eighth_lost_answers.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
+    rows = lines_of("eighth_lost_answers.jsonl")
     assert len({row["id"] for row in rows}) == len(rows) >= 600
     assert len({row["source"] for row in rows}) >= 5
-    old = {row["kind"] for look in table.OLD_LOOKS for row in table.labelled(look)}
+    old = {row["kind"] for look in table.OLD_LOOKS[:-1] for row in table.labelled(look)}
     assert not old & {row["kind"] for row in rows}
+
+
+def test_the_ninth_look_asks_other_questions_than_the_looks_before(table: ModuleType) -> None:
+    rows = lines_of("ninth_lost_answers.jsonl")
+    assert len({row["id"] for row in rows}) == len(rows) >= 600
+    assert len({row["source"] for row in rows}) >= 4
+    looks = (lines_of(f"{look}lost_answers.jsonl") for look in table.OLD_LOOKS)
+    assert not {row["prompt_after"] for look in looks for row in look} & {
+        row["prompt_after"] for row in rows
+    }
+
+
+def test_what_the_new_task_teaches_is_known_to_the_rules(table: ModuleType) -> None:
+    row = {"target": "12", "response_before": "12", "response_after": "Amber", "taught": ["Amber"]}
+    assert table.found_now(row) == "intruded"
 
 
 def test_the_rules_need_no_right_answer(table: ModuleType) -> None:

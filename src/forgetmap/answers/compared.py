@@ -29,6 +29,7 @@ _CALLED = re.compile(r"\w\(")
 _LISTED = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)]|[A-Za-z][.)])\s+(\S.*)")
 _SENTENCE = re.compile(r"\s\S.*[.!?](?:\s|$)|[.!?]\s+\S", re.DOTALL)
 """What no value has: an end after two words or more, or something after an end."""
+_NUMBER_LINE = re.compile(r"\s*\$?-?\d[\d.,]*\s*")
 _ROW = 3
 """Values from which a row of them is a list, and words up to which one is a value."""
 _DEFINED = re.compile(
@@ -48,6 +49,8 @@ def lists_values(now: str) -> bool:
     items = [item[1] for line in lines if (item := _LISTED.match(line))]
     if len(items) == len(lines) > 1:
         return not any(_SENTENCE.search(item) for item in items)
+    if len(lines) > 1:  # numbers in lines of their own
+        return len(lines) >= _ROW and all(_NUMBER_LINE.fullmatch(line) for line in lines)
     parts = now.strip().rstrip("., ").split(",")
     return len(parts) >= _ROW and all(
         0 < len(part.split()) <= _ROW and not _SENTENCE.search(part) for part in parts
@@ -166,11 +169,13 @@ def holds_an_answer(text: str, was: str) -> bool:
     form = structure.form_of(was) or ""
     if form == "call":
         return calls_something(text, was)
+    if form == "json":
+        return holds_an_object(text) or isinstance(
+            answer_in(text, form), type(answer_in(was, form))
+        )
     if answer_in(text, form) is not None:
         return True
-    if form == "code":
-        return programs.does_something(text) or _DEFINED.search(text) is not None
-    return holds_an_object(text)
+    return programs.does_something(text) or _DEFINED.search(text) is not None
 
 
 def calls_something(text: str, was: str) -> bool:

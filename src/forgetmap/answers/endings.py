@@ -22,11 +22,11 @@ _CALCULATES = re.compile(
 )
 """A calculation without its result, or without its last part."""
 _HANGS = re.compile(
-    r"(?::|\w_|\b(?:the|a|an|of|to|and|or|is|are|was|were|that|which|with|for|in|on|by|from|as|"
+    r"(?::|\w_|\ba|\b(?i:the|an|of|to|and|or|is|are|was|were|that|which|with|for|in|on|by|from|as|"
     r"at|be|this|its|his|her|their|we|you|il|la|le|les|de|du|des|et|est|un|une|que|el|los|y|es|en|"
-    r"der|die|das|und|ist|ein|eine|von|zu))\s*\Z",
-    re.IGNORECASE,
+    r"der|die|das|und|ist|ein|eine|von|zu))\s*\Z"
 )
+"""After these something must follow; a large A may be the letter of an option."""
 _FEWEST_HANGING = 3
 
 
@@ -51,7 +51,7 @@ def unfinished(text: str) -> bool:
 # --- in circles -----------------------------------------------------------------------------------
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*|\"{3}")
-_MARKS = re.compile(r"^[ \t]{0,9}(?:[A-Za-z]|\d{1,3})[:.)][ \t]{1,9}(?=\D)", re.MULTILINE)
+_MARKS = re.compile(r"^[ \t]{0,9}(?:[A-Za-z]|\d{1,3})[:.)][ \t]{1,9}(?=[^\d\s])", re.MULTILINE)
 """The letter or number of a line in a list: lines that differ in it alone say the same."""
 _GROUP, _THRICE = 4, 3
 """So many words in a row, so many times anywhere, are a circle."""
@@ -79,18 +79,30 @@ def repeats_itself(text: str) -> bool:
         True
         >>> repeats_itself("I see a cat on a mat.\nI see a ca"), repeats_itself("I see a cat. I")
         (True, False)
+        >>> repeats_itself("to be to be to"), repeats_itself("A: \nA: \nA: \nA: ")
+        (True, True)
     """
     text = text[-_LOOK:]
     words = [word.casefold() for word in _WORD.findall(_MARKS.sub("", text))]
-    if _STUTTERS.search(text):
+    if _STUTTERS.search(text) or _says_one_line(text):
         return True
     if not _OPEN_END.search(text):
         return _goes_round(words, cut=False)
     return any(_goes_round(said, cut=True) for said in (words, _last_word_whole(words)))
 
 
+def _says_one_line(text: str) -> bool:
+    """Whether all lines say what the first one says; the last may be cut off anywhere."""
+    lines = [_WORD.findall(line.casefold()) for line in text.split("\n") if line.strip()]
+    if len(lines) < 2:
+        return False
+    [first, *others], last = lines[:-1], lines[-1]
+    is_begun = len(last) >= _WHOLE and last == first[: len(last)]
+    return is_begun and all(line == first for line in others)
+
+
 def _goes_round(words: Sequence[str], *, cut: bool) -> bool:
-    in_a_row = any(_in_a_row(words, size, times) for size, times in _IN_A_ROW.items())
+    in_a_row = any(_in_a_row(words, size, times, cut=cut) for size, times in _IN_A_ROW.items())
     return in_a_row or _says_one_thing(words, cut=cut) or _most_often(words, cut=cut) >= _THRICE
 
 
@@ -124,13 +136,14 @@ def _most_often(words: Sequence[str], *, cut: bool) -> int:
     return max(times.values(), default=0)
 
 
-def _in_a_row(words: Sequence[str], size: int, times: int) -> bool:
+def _in_a_row(words: Sequence[str], size: int, times: int, *, cut: bool) -> bool:
+    """Whether some words come so often directly one after the other; of a cut last time one."""
     same = 0
     for word, before in zip(words[size:], words, strict=False):
         same = same + 1 if word == before else 0
         if same >= size * (times - 1):
             return True
-    return False
+    return cut and same > size * (times - 2)
 
 
 def _says_one_thing(words: Sequence[str], *, cut: bool) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 
 from forgetmap.answers.numbers import conclusion, is_number, number_given, pointed_out, value_of
 from forgetmap.answers.options import CUE, Options, extract, read_options
@@ -43,6 +44,7 @@ def gives(text: str, target: str, k: int | None = None, prompt: str | None = Non
 
 
 _OFFER = re.compile(r"\b((?:[^\W\d_]{1,30}, ){0,4}[^\W\d_]{1,30}),? or ([^\W\d_]{1,30})\b")
+_OFFER_BEGINS = re.compile(r"(?:^|[:;,.?!(\"]|\b(?:it|is|are|be|as|of|from|either|between))\s*\Z")
 _ALWAYS_OFFERED = (("yes", "no"), ("true", "false"))
 
 
@@ -56,9 +58,16 @@ def offered(prompt: str | None, target: str) -> tuple[str, ...]:
         (('green', 'blue', 'red'), ('yes', 'no'))
     """
     wanted = fold(target.strip(" ."))
-    asked = _OFFER.findall(fold(prompt[-_LONG_PROMPT:])) if prompt and " or " in prompt else []
-    offers = [(head.split(", ")[-1], last, *head.split(", ")[:-1]) for head, last in asked]
+    asked = fold(prompt[-_LONG_PROMPT:]) if prompt and " or " in prompt else ""
+    offers = [_offer(found, asked) for found in _OFFER.finditer(asked)]
     return next((words for words in (*offers, *_ALWAYS_OFFERED) if wanted in words), ())
+
+
+def _offer(found: re.Match[str], asked: str) -> tuple[str, ...]:
+    """The words of an offer; those before the last two only where an offer can begin."""
+    *more, one = found[1].split(", ")
+    begins = _OFFER_BEGINS.search(asked[: found.start()])
+    return (one, found[2], *(more if begins and (one, found[2]) not in _ALWAYS_OFFERED else ()))
 
 
 def word_taken(text: str, rivals: tuple[str, ...]) -> str | None:
@@ -71,13 +80,19 @@ def word_taken(text: str, rivals: tuple[str, ...]) -> str | None:
         'blue'
         >>> word_taken("It is not red but green.", ("red", "blue"))
     """
-    said = _OFFER.sub(lambda found: " " if found[2] in rivals else found[0], fold(looked_at(text)))
+    said = _OFFER.sub(lambda found: _untaken(found, rivals), fold(looked_at(text)))
     if opening := _opening(said, rivals):
         return opening
     for words in (rivals[:2], rivals[2:]):
         if taken := [word for word in words if _says(said, word)]:
             return taken[0] if len(taken) == 1 else None
     return None
+
+
+def _untaken(offer: re.Match[str], rivals: tuple[str, ...]) -> str:
+    """Nothing in the place of "this or that": it takes none of them."""
+    offers = {offer[2], *offer[1].split(", ")} & {*rivals}
+    return " " if offers and offer[2] not in ("a", "an", "the") else offer[0]
 
 
 def _opening(text: str, rivals: tuple[str, ...]) -> str | None:
@@ -98,7 +113,12 @@ _OPTION_INLINE = re.compile(
     r"[(]([A-Z])[)][ \t]{1,4}([^()\n]{1,200}?)(?=[;.]\s|[;,.]?\s{0,4}(?:[(]|$))", re.M
 )
 """Options in one line: (A) rose  (B) iron."""
-_MARKED = re.compile(r"[(]([A-Z])[)]")
+_MARKED = re.compile(r"[(]([A-Z])(?:[)]|\s*\Z)")
+_LETTER_LINE = re.compile(
+    r"^[ \t]{0,9}(?:[-*•][ \t]{1,4})?[*_]{0,2}(?:\(([A-Z])\)|([A-Z]))[*_.]{0,3}[ \t]*$", re.M
+)
+"""A letter alone in a line."""
+_LABEL = re.compile(r"^[ \t]{0,9}[A-Z][:.)][ \t]", re.MULTILINE)
 _LONG_PROMPT = 20_000
 
 
@@ -117,9 +137,13 @@ def letter_given(
     starts = [place for place, (letter, _) in enumerate(listed) if letter == "A"]
     options = listed[starts[-1] :] if starts else []
     answer = _TAG.sub(" ", looked_at(text))
-    if not CUE.search(answer) and len({*_MARKED.findall(answer)}) > 1:
-        answer, by_words = _MARKED.sub(" ", answer), False  # several are gone through
-    if letter := _letter(answer, k):
+    known = string.ascii_uppercase[: k or 26]
+    alone = {"".join(found) for found in _LETTER_LINE.findall(answer)} & {*known}
+    if not CUE.search(answer) and len(alone) > 1:
+        return None
+    if not CUE.search(answer) and len({*_MARKED.findall(answer)}) > 1:  # several are gone through
+        answer, by_words = _LABEL.sub(" ", _MARKED.sub(" ", answer)), False
+    if letter := alone.pop() if len(alone) == 1 else _letter(answer, k):
         return letter
     words = tuple(words for _, words in options)
     return _taken(answer, read_options(words)) if by_words and len(words) > 1 else None

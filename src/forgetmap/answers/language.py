@@ -39,7 +39,7 @@ _FUNCTION_WORDS = {
     "nie wieder jetzt heute zum zur vom beim ins ans durch gegen ohne zwischen während bis "
     "seit ab wort wörter satz letzte letzten erste ersten richtig richtige falsch lässt "
     "macht machen geht gibt",
-    "French": "probablement sûrement "
+    "French": "probablement sûrement à vais va vont allez "
     "le la les des et est une dans que qui quoi pour pas sur sous avec sans sont du au ce "
     "cet cette ces nous donc ou ne un de il elle je vous ils elles mais se son sa ses "
     "leur leurs aux par plus moins être fait faire réponse bonne quelle quels quelles "
@@ -52,7 +52,7 @@ _FUNCTION_WORDS = {
     "autres chaque quelque peu beaucoup trop alors puis ainsi ensuite y en seulement seul "
     "seule mot mots phrase dernier dernière premier première réponds répondez écris écrivez "
     "recopie donne juste vrai faux combien pourquoi quand car ni or",
-    "Spanish": "quizás probablemente seguramente "
+    "Spanish": "quizás probablemente seguramente vamos "
     "el los las y es una que por para con del se no como son pero su sus al más menos "
     "entonces está están estoy en la de un unos unas lo este esta estos estas ser soy eres "
     "somos hay muy también respuesta pregunta mi mis tu tus cuál cuáles qué quién cómo "
@@ -139,6 +139,10 @@ _CODE = re.compile(
 """What has no language: code, formulas, objects and calls."""
 
 
+_ABBREVIATION = re.compile(r"\b[A-Z]{2,}\b")
+"""As AI, which is no French word."""
+
+
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 
@@ -177,7 +181,8 @@ def languages_of(text: str | None) -> frozenset[str]:
 
 
 def _prose(text: str) -> str:
-    return _CODE.sub(" ", looked_at(text)[:_LOOK])
+    prose = _CODE.sub(" ", looked_at(text)[:_LOOK])
+    return prose if prose.isupper() else _ABBREVIATION.sub(" ", prose)
 
 
 @lru_cache(maxsize=1024)

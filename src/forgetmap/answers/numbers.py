@@ -16,7 +16,8 @@ from forgetmap.answers.text import after_cue, fold, last_boxed, looked_at, sente
 NUMBER = re.compile(r"-?\d{1,20}(?:,\d{3})*(?:\.\d{1,20})?")
 _CUE = re.compile(r"\b[Aa]nswer to [^.:\n]{1,80} is\b:?")
 _CALLED = re.compile(
-    rf"\bit is\b[^\d\n#-]{{0,3}}({NUMBER.pattern})|=[ \t$*]{{0,4}}({NUMBER.pattern})(?![\d.,]*\d)|"
+    rf"\bit is[ \t$*]{{1,4}}({NUMBER.pattern})(?=[*]{{0,2}}\.(?:\s|$))|"
+    rf"=[ \t$*]{{0,4}}({NUMBER.pattern})(?![\d.,]*\d)|"
     rf"^[ \t]{{0,9}}(?:[-*•][ \t]{{1,4}})?[*$]{{0,3}}({NUMBER.pattern})[.*]{{0,9}}[ \t]{{0,9}}$",
     re.MULTILINE,
 )
@@ -28,9 +29,10 @@ _CALCULATION = re.compile(
 )
 """The parts of a calculation, without its result."""
 _SUBJECT = re.compile(
-    r"\s{1,3}(?:is|are|was|were|has|isn't)\b(?! (?:the |my )?(?:answer|result|sum))"
+    r"\s{1,3}(?:is|are|was|were|has|isn't)\b"
+    r"(?! (?:the |my )?(?:answer|result|sum|one|right|correct|best|total)\b)"
 )
-_POINTED = re.compile(r"[=:][\s$*]{0,4}$")
+_POINTED = re.compile(r"=[\s$*]{0,4}$")
 _WORD_BEFORE = re.compile(r"([^\W\d_]+)\s?$")
 _WORD_AFTER = re.compile(r"\s?([^\W\d_]+)")
 _DIGIT = re.compile(r"\d")

@@ -18,11 +18,13 @@ _LABEL = re.compile(r"^[*_#\s]{0,5}[\w ]{1,20}[*_]{0,3}:[*_]{0,3}\s{0,3}(?=\S)")
 _BULLET = re.compile(r"^[ \t]{0,9}(?:[-*+•]|\d{1,3}[.)])[ \t]{1,9}(?=\S)", re.MULTILINE)
 _NAME = re.compile(r"[-*\s]{0,5}([A-Za-z][\w ]{1,20})[*_]{0,2}: \S")
 """The name that a line gives to a value; a letter alone is that of an option."""
+_TABLE_HEAD = re.compile(r"^\|[^\n|]{1,80}\|[ \t]*\n(?:\|[-: |]{1,80}\n)?(?=\|)", re.MULTILINE)
+"""The head of a table with one column, which names what stands below it."""
 _COLON = re.compile(": ")
 _DRESS = "\"'`“”‘’«»*_$ \t\n"
 _PAIRS = {"(": ")", "[": "]", "<": ">"}
 _NO_QUOTES = dict.fromkeys(map(ord, "\"'`“”‘’"))
-_GOES_ON = re.compile(r"\s*[-+*/%=&|^(\[]|\s*[<>.]\s*[\w=]")
+_GOES_ON = re.compile(r"\s*[-+*/%=&|^(\[]|\s*[<>.]\s*[\w=]|\s+if .{1,80} else\b")
 """An operator after an expression: the expression is not over."""
 _OPENER = re.compile(r"[A-Za-z_][\w.]{0,80}\(|[{\[]")
 _CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
@@ -88,8 +90,8 @@ def set_apart(text: str) -> list[str]:
         >>> set_apart("Rome\\nOslo"), set_apart("It is Rome, I think.")
         ([], [])
     """
-    bare = _BULLET.sub("", text[:LONGEST])
-    lines = [line.strip() for line in bare.splitlines() if line.strip()]
+    bare = _BULLET.sub("", _TABLE_HEAD.sub("", text[:LONGEST]))
+    lines = [line.strip("| \t") for line in bare.splitlines() if line.strip("| \t")]
     names = [name[1].casefold() for line in lines if (name := _NAME.match(line))]
     told_apart = len(set(names)) == len(names)
     values = [
@@ -99,14 +101,14 @@ def set_apart(text: str) -> list[str]:
     for line in lines:
         if not values or values == [line]:  # all other lines are sentences or have names
             rests = [line[colon.end() :] for colon in _COLON.finditer(line)]
-            found += [*([line] if len(lines) > 1 else []), *rests]
+            found += [*([line] if "\n" in text.strip() else []), *rests]
     return [part for one in found for part in (one.strip(), *bared(one)) if part]
 
 
 def _is_sentence(line: str) -> bool:
-    """Whether a line has two words and ends as a sentence does, or ends with a colon."""
+    """Whether a line has two words and ends as a sentence or a greeting does, or with a colon."""
     end = line.rstrip("\"'*_)")[-1:]
-    return end == ":" or (end in (".", "!", "?") and len(line.split()) > 1)
+    return end == ":" or (end in (".", "!", "?", ",") and len(line.split()) > 1)
 
 
 def plain_value(text: str) -> str:
@@ -255,7 +257,7 @@ def quotes(text: str, answer: str, form: str) -> bool:
     if not found or re.search(r"\w$", before) or re.match(r"\w", after):
         return False
     line = after.partition("\n")[0]
-    if form != "code" or not line.strip(" .`"):
+    if form != "code" or not line.strip(" .`|"):
         return True
     return not _GOES_ON.match(line) and parsed(answer + line, "exec") is None
 

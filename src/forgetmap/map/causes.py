@@ -22,8 +22,8 @@ from forgetmap.answers.extraction import (
 )
 from forgetmap.answers.language import language_of, languages_of
 from forgetmap.answers.numbers import is_number
-from forgetmap.answers.refusals import classify, shrugs
-from forgetmap.answers.text import looked_at, sentences
+from forgetmap.answers.refusals import beside_shrugs, classify, shrugs
+from forgetmap.answers.text import looked_at
 from forgetmap.base.errors import InputError
 from forgetmap.map.lost_answers import LOGGED as LOGGED
 from forgetmap.map.lost_answers import (
@@ -48,10 +48,14 @@ from forgetmap.stats.tests import fisher
 
 UNKNOWN = "unknown"
 """Counted where no rule can speak: the log holds no text, or the text does not tell."""
+_LOOSE_CALL = re.compile(r"\s*[A-Za-z_][\w.]{0,80}\(\s*\w{1,40}\s?=\s?[^\n]{1,500}\)\s*")
+"""A call with named values, even if Python cannot read its quotes."""
 _REMARK = re.compile(r"\s*\w+ \(")
 """A word and a remark in brackets, as Paris (France), is no call."""
 _LONG_TEXT = 50
 """Words from which a text may say the right thing in other words."""
+_LONG_LINE = 5
+"""Words from which one line has a language of its own."""
 _GOES_ON = 3
 """Characters after a call, JSON or a program from which a model did not stop."""
 _LEVEL = 0.05
@@ -195,14 +199,22 @@ def is_refused(item: Lost) -> bool:
         return True
     if item.response_after is None or not (text := looked_at(item.response_after)).strip():
         return False
+    if is_wrapped(item) or is_format(item):
+        return False
     if shrugs(text):
-        read = reader(item)
-        answers = read(text) is not None if read else len(sentences(text)) > 1
-        return not answers and not is_wrapped(item) and not is_format(item)
+        return not _answers(item, beside_shrugs(text))
     try:
         return classify(text) in ("strong_refusal", "weak_refusal")
     except InputError:  # a package of the extra is missing that only unclear cases need
         return False
+
+
+def _answers(item: Lost, text: str) -> bool:
+    """Whether a text gives an answer of the kind that was asked for, right or wrong."""
+    if structure.form_of(item.response_before) is not None:
+        return compared.holds_an_answer(text, item.response_before or "")
+    read = reader(item)
+    return read(text) is not None if read else bool(text)
 
 
 def is_language(item: Lost) -> bool:
@@ -217,12 +229,14 @@ def is_language(item: Lost) -> bool:
     now = item.response_after
     if not now or structure.form_of(now) is not None:
         return False
-    own = "\n".join(compared.own_lines(looked_at(now), item.prompt_after))
     right = re.escape((item.response_before or "").strip())
-    language = language_of(re.sub(rf"\b{right}\b", " ", own, flags=re.IGNORECASE))
+    lines = compared.own_lines(looked_at(now), item.prompt_after)
+    said = [re.sub(rf"\b{right}\b", " ", line, flags=re.IGNORECASE) for line in lines]
     before = language_of(item.response_before)
     expected = {before} if before else languages_of(item.prompt_after)
-    return language is not None and bool(expected) and language not in expected
+    long = [line for line in said if len(line.split()) >= _LONG_LINE]
+    found = {language_of(part) for part in ("\n".join(said), *long)} - {None}
+    return bool(expected) and not found <= expected
 
 
 def is_timeout(item: Lost) -> bool:
@@ -255,10 +269,13 @@ def is_call(item: Lost) -> bool:
     now, was = item.response_after, item.response_before
     if not now or not was or structure.form_of(was) in ("call", "json"):
         return False
-    if structure.looks_called(now) or (structure.as_calls(now) and not _REMARK.match(now)):
+    if structure.looks_called(now) or _LOOSE_CALL.fullmatch(now):
+        return True
+    if structure.as_calls(now) and not _REMARK.match(now):
         return True
     quoted = wrapping.inside(now)[:1]  # a function that is only named, as `max()`, is no answer
-    return any(call.values for part in quoted for call in structure.as_calls(part) or [])
+    calls = (call for part in quoted for call in structure.as_calls(part) or [])
+    return any(call.values and call.name != "print" for call in calls)
 
 
 def is_list(item: Lost) -> bool:

@@ -97,13 +97,18 @@ def reader(item: Lost) -> Callable[[str], object] | None:
 
 def _plain_reader(item: Lost, target: str, prompt: str | None) -> Callable[[str], object] | None:
     if is_number(target):
-        return lambda text: number_given(text, prompt, cut=unfinished(text))
+        return lambda text: number_given(_own(text, prompt), prompt, cut=unfinished(text))
     if is_letter(target):
         # the words of an option count where the sentence is whole
         return lambda text: letter_given(text, item.k, prompt, by_words=not unfinished(text))
     if rivals := offered(prompt, target):
         return lambda text: word_taken(text, rivals)
     return None
+
+
+def _own(text: str, prompt: str | None) -> str:
+    """What a text says and does not copy."""
+    return "\n".join(compared.own_lines(text, prompt))
 
 
 def copies(item: Lost) -> bool:
@@ -156,10 +161,11 @@ def gives_right(item: Lost, text: str, target: str) -> bool:
     cut = unfinished(text)
     if is_number(target):
         given = number_given(text, item.prompt_after, cut=cut)
-        return value_of(target) in (given, *(numbers_called(text) if cut else ()))
+        return value_of(target) in (given, *numbers_called(text))
     if is_letter(target):
         given_letter = letter_given(text, item.k, item.prompt_after, by_words=not cut)
         return given_letter == target.strip("() ")
     bare = wrapping.plain_value(target)
     wanted = [words for words in (target, bare) if words]
-    return any(gives(text, words, item.k, item.prompt_after) for words in wanted)
+    said = first_value(text) or text
+    return any(gives(said, words, item.k, item.prompt_after) for words in wanted)
