@@ -1,16 +1,20 @@
-"""Stage 6: the study's page of the docs, from page.md and the tables.
+"""Stage 6: the study's pages of the docs, from page.md, claims.md and the tables.
 
     python page.py > ../../docs/explanation/study.md
+    python page.py claims.md > ../../docs/explanation/claims.md
 
-Every number of the page is a cell of results.md or more.md. page.md names it in braces, as
+Every number of a page is a cell of results.md or more.md. page.md names it in braces, as
 {table/row/column}; a table is called by the first word above it, a row by its first cells. `#1`
 takes the second number of the cell, `~` its interval, `-` turns the sign around (a loss that was
-saved).
+saved). {published} stands for the findings of Harmon et al. in their own numbers.
 """
 
 import re
+import sys
 import textwrap
 from pathlib import Path
+
+from forgetmap.study.published import published_study
 
 HERE = Path(__file__).resolve().parent
 KEYS = {"kinds": 3, "lost": 3}
@@ -20,9 +24,26 @@ CELL = re.compile(r"\{([-~]*)([^{}/]+)/([^{}/]+)/([^{}#]+)(?:#(\d))?\}")
 Tables = dict[str, dict[str, dict[str, str]]]
 
 
-def page() -> str:
-    """The page with the numbers of its cells."""
-    return _wrapped(filled((HERE / "page.md").read_text(), read_tables()))
+def page(name: str = "page.md") -> str:
+    """A page with the numbers of its cells."""
+    text = (HERE / name).read_text()
+    if "{published}" in text:
+        text = text.replace("{published}", published())
+    return _wrapped(filled(text, read_tables()))
+
+
+def published() -> str:
+    """What Harmon et al. write, tested in the numbers that they publish."""
+    stages = published_study().answers.stages
+    rows = [
+        f"| {found.text} | {found.why} | {100 * found.estimate.value:+.1f} "
+        f"({100 * found.estimate.low:+.1f} to {100 * found.estimate.high:+.1f}) | {found.verdict} |"
+        for found in (stages.findings if stages else [])
+        if found.estimate
+    ]
+    return "\n".join(
+        ["| claim | measured | points | verdict |", "| --- | --- | --- | --- |", *rows]
+    )
 
 
 def filled(text: str, cells: Tables) -> str:
@@ -86,4 +107,4 @@ def _negated(number: str) -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print(page(*sys.argv[1:]), end="")

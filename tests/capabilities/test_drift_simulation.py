@@ -82,6 +82,17 @@ def test_what_was_lost_lies_between_its_ends(simulation, runs):
         assert found.alarms.value - ERRORS * found.alarms.error <= 0.025, name
 
 
+@pytest.mark.parametrize("runs", sizes(10, 400))
+def test_no_metric_makes_up_for_another(simulation, runs):
+    for name, parts in simulation.MIXED.items():
+        found = simulation.mixed(parts, runs)
+        assert found.alarms.value - ERRORS * found.alarms.error <= 0.025, name
+        if "unchanged, all" in name:
+            assert found.worse.value - ERRORS * found.worse.error <= 0.05, name
+        else:
+            assert found.worse.value + ERRORS * found.worse.error >= 0.8, name
+
+
 def rows_of(title):
     """The rows of a table of the page: names, and the numbers of cells that have an error."""
     part = PAGE.read_text(encoding="utf-8").split(f"## {title}\n")[1].split("\n## ")[0]
@@ -106,6 +117,11 @@ def test_the_committed_page_holds(simulation):
         assert bias == "-" or abs(bias[0]) <= 100 * 2 / 30 + bias[1], name
     for cells in rows_of("Rows that contradict themselves").values():
         assert all(cell == "-" or cell[0] == 0 for cell in cells)
+    apart = rows_of("Metrics that move apart")
+    assert list(apart) == list(simulation.MIXED)
+    for name, (_, worse, _, _, alarms) in apart.items():
+        assert alarms[0] - alarms[1] <= 2.5, name
+        assert worse[0] - worse[1] <= 5 if "unchanged, all" in name else worse[0] >= 80, name
     assert rows_of("Answers without a score")[
         "unchanged, 50 % of the answers missing: equivalent"
     ][0][0] == 0  # fmt: skip

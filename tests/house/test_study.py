@@ -114,6 +114,19 @@ def loose_numbers(text: str, page: Any) -> list[str]:
     return re.findall(r".{0,40}(?<![\w.])\d[\d,.]*.{0,20}", re.sub(r"SmolLM2|Gemma 3", "", text))
 
 
+def test_the_claims_are_made_from_the_tables(page: Any) -> None:
+    made = (ROOT / "docs" / "explanation" / "claims.md").read_text()
+    assert page.page("claims.md") == made, "run: cd examples/study && python page.py claims.md"
+
+
+def test_a_claim_is_decided_by_three_trainings_alone() -> None:
+    text = (STUDY / "claims.md").read_text().split("## In our trainings")[1].split("*Theory*")[0]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    for *_, trainings, verdict in rows[2:]:
+        assert verdict.startswith("confirmed") == (trainings == "3")
+        assert verdict.startswith(("confirmed", "refuted", "cannot tell"))
+
+
 def test_every_number_of_the_page_is_a_cell(page: Any) -> None:
     text = (STUDY / "page.md").read_text()
     assert not loose_numbers(text, page)

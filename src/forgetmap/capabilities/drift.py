@@ -228,6 +228,7 @@ def _metric_cells(
             update = {"p_adjusted": float(p), **judged._asdict()}
             cell.result = cell.result.model_copy(update=update)
             cell.part.worse = judged.verdict == "worse"
+            cell.part.falls = cell.part.falls and cell.part.falls.judged(judged.verdict)
     return cells
 
 
@@ -307,7 +308,8 @@ class _Kept:
         """What got worse, what got better, and the net of both."""
         change = sign * self.changes.change
         lost, gained = self.mean(np.maximum(-change, 0.0)), self.mean(np.maximum(change, 0.0))
-        return Falls.of_metric(lost, gained, self.change.turned(sign))
+        net = self.change.turned(sign)
+        return Falls(lost, gained, net, fell=net.scaled(0.0), rose=net.scaled(0.0))
 
 
 def _bounds(entry: Metric, pairs: MetricPairs) -> tuple[float, float]:

@@ -44,15 +44,13 @@ class Falls(NamedTuple):
     net: Mean
     """Gained minus lost."""
     fell: Mean
-    """Net loss of the metrics that surely fell; 0 of the others."""
+    """Net loss of the metrics that surely fell, by their verdicts; 0 of the others."""
     rose: Mean
 
-    @classmethod
-    def of_metric(cls, lost: Mean, gained: Mean, net: Mean) -> Falls:
-        """Of a single metric, which fell or rose as a whole."""
-        found = net.estimate()
-        fell, rose = float(found.high < 0), float(found.low > 0)
-        return cls(lost, gained, net, net.scaled(-fell), net.scaled(rose))
+    def judged(self, verdict: Verdict) -> Falls:
+        """Of a single metric: it fell or rose as a whole where its verdict says so."""
+        fell, rose = verdict in ("worse", "lower"), verdict in ("better", "higher")
+        return self._replace(fell=self.net.scaled(-float(fell)), rose=self.net.scaled(float(rose)))
 
     def ends(self) -> tuple[Between, Between]:
         """What was lost and what was gained, each between its ends."""
