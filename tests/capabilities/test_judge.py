@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import re
 import sqlite3
@@ -664,6 +665,16 @@ def test_a_cache_that_is_no_cache_is_one_clear_line(tmp_path):
         Judge("http://localhost/v1", "m", tmp_path / "notes.txt")
     with pytest.raises(InputError, match="cannot be used"):
         Judge("http://localhost/v1", "m", tmp_path / "no" / "where")
+
+
+def test_a_cache_whose_schema_is_damaged_is_one_clear_line(tmp_path):
+    """SQLite tells of it in a message that is no UTF-8."""
+    path = tmp_path / "cache"
+    Judge("http://localhost/v1", "m", path)
+    gc.collect()  # closes it, so that all is in the one file
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE replies", b"CREATE TA\xccLE replies"))
+    with pytest.raises(InputError, match="cannot be used as the judge's cache"):
+        Judge("http://localhost/v1", "m", path)
 
 
 def test_a_cached_reply_that_cannot_be_read_is_asked_again(make, tmp_path):

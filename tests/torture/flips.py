@@ -102,6 +102,9 @@ def flip(stored: Stored, count: int, rng: random.Random) -> Iterator[tuple[int, 
             same = stored.read() == whole
         except InputError:
             continue
+        except Exception as error:  # a traceback is a fault, and the others are tried all the same
+            print(f"{stored.kind}: {error!r}")
+            same = False
         if not same:
             yield place, bit
     stored.path.write_bytes(good)

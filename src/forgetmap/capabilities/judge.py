@@ -31,7 +31,7 @@ from forgetmap.base.http import (
     check_address,
     headers_with_key,
 )
-from forgetmap.base.words import percent
+from forgetmap.base.words import brief, percent
 from forgetmap.capabilities.judge_client import Endpoint, JudgeReply
 from forgetmap.capabilities.judge_prompts import VERSION, JudgeQuestion, Rubric, Verdict, judgement
 from forgetmap.capabilities.scorers.scoring import check_lengths
@@ -321,9 +321,10 @@ class Replies:
     def _clear_errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError) as error:  # damaged names make damaged messages
             raise InputError(
-                f"{self._path}: cannot be used as the judge's cache ({error}); name another file"
+                f"{self._path}: cannot be used as the judge's cache ({brief(error)}); "
+                "name another file"
             ) from error
 
 
