@@ -162,8 +162,8 @@ def page(found: dict[str, Any]) -> str:
         "float32 in one process with the same weights as a folder. One run on a processor, made by",
         "`python benchmarks/parity.py MODEL.gguf`. llama.cpp reads the file itself and rounds",
         "activations to 8 bits. The verdict is that of `forgetmap doctor --backend`: `same` up to",
-        "0.001 nats, `close` while the median and every changed answer's lead stay within 0.5. Rows",
-        "without a verdict are of an earlier run of the same items.",
+        "0.001 nats, `close` while the median and every changed answer's lead stay within 0.5.",
+        "Rows without a verdict are of an earlier run of the same items.",
         "",
         "| road | items | largest difference of log-likelihoods, nats | median | changed answers | "
         "largest lead of a changed one, nats | verdict |",

@@ -16,7 +16,7 @@ SAME = 1e-3
 """Nats: what sums in another order can make of float32."""
 CLOSE = 0.5
 """Nats: what half precision may do. The number is a choice, not a measurement; another text, a lost
-first token or a shift by one token is apart by several. 8 bits can be, too (benchmarks/parity.md)."""
+first token or a shift by one token is apart by several, as 8 bits can be (benchmarks/parity.md)."""
 
 
 @dataclass(frozen=True)
