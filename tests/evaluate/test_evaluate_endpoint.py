@@ -312,6 +312,36 @@ def test_a_card_that_changes_during_a_run_ends_it(serve, tmp_path):
     assert not (tmp_path / "manifest.json").exists()
 
 
+def spoken(value, text=" Saturday"):
+    """A reply to the fixed text by which a model is known again; all else is answered as ever."""
+    told = {"tokens": [text], "token_logprobs": [value]}
+    choice = {"text": text, "logprobs": told, "finish_reason": "length"}
+    body = json.dumps({"choices": [choice]}).encode()
+    return lambda prompt, attempt: (200, body) if prompt.startswith("Monday") else None
+
+
+def test_new_weights_behind_the_same_name_and_card_are_noticed(serve, tmp_path):
+    server = serve(spoken(-0.9))
+    evaluate(server.name, suite(4), tmp_path)
+    server.trouble = spoken(-0.93)
+    assert evaluate(server.name, suite(6), tmp_path).evaluated == 2
+    server.trouble = spoken(-1.4)
+    with pytest.raises(InputError, match=r"those of other weights than .*--revision"):
+        evaluate(server.name, suite(8), tmp_path)
+    again = evaluate(server.name, suite(8), tmp_path / "new", running=Running(revision="two"))
+    assert again.evaluated == 8
+
+
+def test_weights_that_change_during_a_run_end_it(serve, tmp_path):
+    times = iter([-0.9, -3.0])
+    server = serve(
+        lambda prompt, n: spoken(next(times))(prompt, n) if prompt.startswith("Mon") else None
+    )
+    with pytest.raises(InputError, match="those of other weights"):
+        evaluate(server.name, suite(4), tmp_path)
+    assert not (tmp_path / "samples.parquet").exists()
+
+
 def test_a_server_without_a_card_is_told(serve, tmp_path):
     without = evaluate(serve().name, suite(2), tmp_path / "a").samples.meta.warnings
     assert any("no card of its model" in text for text in without)

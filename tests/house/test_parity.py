@@ -21,4 +21,7 @@ def test_the_table_is_what_was_measured(monkeypatch):
         assert row["items"] == 500
         assert row["changed"] == 0
         assert row["apart"] < 1e-3
+    changed = found["8 bits (bitsandbytes)"]["changed"]
+    page = (BENCHMARKS.parent / "docs/how-to/evaluate.md").read_text()
+    assert f"{changed} of 500 answers of SmolLM2-135M changed" in page
     sys.modules.pop("parity", None)

@@ -18,7 +18,9 @@ class ServedModel(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, folder: Path, *, tells_ids: bool, ends_turns: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *, tells_ids: bool, ends_turns: bool = False, owner: str = ""
+    ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -27,6 +29,8 @@ class ServedModel(ThreadingHTTPServer):
         self.tells_ids = tells_ids
         self.ends_turns = ends_turns
         """It ignores `continue_final_message`, and lets another turn begin."""
+        self.owner = owner
+        """Who signs the card of the model; nobody: there is no card."""
         self.lock = threading.Lock()
         self.asked: list[dict[str, Any]] = []
 
@@ -67,6 +71,35 @@ class ServedModel(ThreadingHTTPServer):
         choice |= {"text": text, "message": {"content": "x"}, "logprobs": told}
         return {"choices": [choice], "usage": usage}
 
+    def generate(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """What SGLang's `/generate` says: `output_ids` and the rest are left out."""
+        with self.lock:
+            self.asked.append(asked)
+            ids = asked.get("input_ids") or self.tokenizer(asked["text"])["input_ids"]
+            values = self._log_probabilities(ids)
+        texts = [self.tokenizer.decode([one]) for one in ids]
+        told = [list(one) for one in zip(values, ids, texts, strict=True)]
+        finish = {"type": "length", "length": 1}
+        return {
+            "text": "x",
+            "meta_info": {
+                "id": "0", "finish_reason": finish, "prompt_tokens": len(ids),
+                "weight_version": "default", "input_token_logprobs": told,
+            },
+        }  # fmt: skip
+
+    def tokenize(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """What SGLang's `/tokenize` says to the messages of a chat."""
+        messages, more = asked["messages"], ""
+        if asked.get("continue_final_message"):
+            *messages, last = messages
+            more = last["content"]
+        text = self.tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True
+        )
+        ids = self.tokenizer(text + more, add_special_tokens=False)["input_ids"]
+        return {"tokens": ids, "count": len(ids), "max_model_len": 512}
+
     def _rendered(self, asked: dict[str, Any]) -> str:
         goes_on = asked.get("continue_final_message", False) and not self.ends_turns
         return self.tokenizer.apply_chat_template(
@@ -89,8 +122,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        body = json.dumps(self.server.reply(asked)).encode()
-        self.send_response(200)
+        roads = {"/generate": self.server.generate, "/tokenize": self.server.tokenize}
+        self._send(200, roads.get(self.path, self.server.reply)(asked))
+
+    def do_GET(self) -> None:
+        card = {"id": "tiny", "owned_by": self.server.owner}
+        self._send(200 if self.server.owner else 404, {"data": [card]})
+
+    def _send(self, status: int, told: dict[str, Any]) -> None:
+        body = json.dumps(told).encode()
+        self.send_response(status)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

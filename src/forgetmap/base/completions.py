@@ -62,7 +62,7 @@ def read_completion(body: bytes, *, chat: bool, scored: bool = False) -> Complet
         ...
         forgetmap.base.http.AttemptFailed: the text ended for an unknown reason (abort)
     """
-    reply = _envelope(body)
+    reply = read_object(body)
     choice = _only_choice(reply)
     reason = choice.get("finish_reason")
     if isinstance(reason, str) and reason in _NOT_WRITTEN:
@@ -84,7 +84,8 @@ def read_completion(body: bytes, *, chat: bool, scored: bool = False) -> Complet
     return Completion(text, reason not in _CUT, choice, *tokens)
 
 
-def _envelope(body: bytes) -> dict[str, Any]:
+def read_object(body: bytes) -> dict[str, Any]:
+    """The JSON object of a reply; AttemptFailed where it is none, or tells of an error."""
     try:
         reply = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -15,7 +15,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from forgetmap.base.errors import InputError
@@ -40,6 +40,8 @@ _ENCODINGS = ("gzip", "deflate")
 """Whose bytes grow a thousandfold at most; others can make gigabytes of one packet."""
 _READABLE = {"", "identity", "x-gzip", *_ENCODINGS}
 _T = TypeVar("_T")
+AskJson = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+"""Posts JSON to a path of a server, and gives the JSON object that it replies."""
 
 
 class AttemptFailed(Exception):

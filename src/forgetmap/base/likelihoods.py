@@ -24,6 +24,10 @@ _SLACK = 1e-3
 _ECHO_SLACK = 0.25
 """Nats between a token's likelihood when it is written and when it is repeated: batches differ, and
 half precision adds to it. A shift by one token is apart by several nats."""
+_VOICE_SLACK = 0.1
+"""Nats by which a token that one model writes twice may differ, in half precision."""
+_CLOSE_CALL = math.log(0.55)
+"""A token that is less likely than this may lose against another one by rounding."""
 _LONGEST_MARK = 64
 """Characters of a token before the prompt, such as `<|begin_of_text|>`."""
 _PART_OF_A_CHARACTER = re.compile(r"\ufffd+|(?:<0x[0-9A-Fa-f]{2}>)+|bytes:(?:\\x[0-9a-f]{2})+")
@@ -119,7 +123,74 @@ def likelihood_by_ids(whole: PromptTokens, context: PromptTokens, option: str) -
     texts = [text for text in told if isinstance(text, str)]
     if len(texts) < len(told) or not _fits(_squeezed("".join(texts)), _squeezed(option)):
         raise RequestFailed(f"the tokens behind the context are not the option's; {OTHER_WAYS}")
-    return Echo(sum(map(_log_probability, whole.values[start:])), len(told))
+    return Echo(sum(map(log_probability, whole.values[start:])), len(told))
+
+
+class Spoken(NamedTuple):
+    """A token that a model wrote."""
+
+    text: str
+    value: float
+
+
+def read_spoken(reply: Completion) -> tuple[Spoken, ...]:
+    """The tokens that a server wrote, with their log-probabilities; none where it does not tell.
+
+    Example:
+        >>> told = {"tokens": [" Saturday"], "token_logprobs": [-0.9]}
+        >>> read_spoken(Completion(" Saturday", False, {"logprobs": told}, 10, 1))
+        (Spoken(text=' Saturday', value=-0.9),)
+        >>> told = {"content": [{"token": "Saturday", "logprob": -0.9}]}
+        >>> read_spoken(Completion("Saturday", False, {"logprobs": told}, 10, 1))
+        (Spoken(text='Saturday', value=-0.9),)
+    """
+    told = reply.choice.get("logprobs")
+    told = told if isinstance(told, Mapping) else {}
+    listed = told.get("content")
+    if isinstance(listed, list) and all(isinstance(one, Mapping) for one in listed):
+        names = ("token", "logprob")
+        told = dict(zip(("tokens", "token_logprobs"), _columns(listed, names), strict=True))
+    texts, values = told.get("tokens"), told.get("token_logprobs")
+    if not isinstance(texts, list) or not isinstance(values, list) or len(texts) != len(values):
+        return ()
+    if not all(isinstance(text, str) for text in texts):
+        return ()
+    return tuple(map(Spoken, texts, map(log_probability, values)))
+
+
+def _columns(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> list[list[object]]:
+    return [[row.get(name) for row in rows] for name in names]
+
+
+def is_another_voice(one: Sequence[Spoken], other: Sequence[Spoken]) -> bool:
+    """Whether two models wrote: a token whose likelihood is another, or a likely one replaced.
+
+    The same model in half precision differs a little from run to run, and may take the other one of
+    two tokens that are about as likely.
+
+    Example:
+        >>> said = [Spoken(" Saturday", -0.9), Spoken(",", -0.1)]
+        >>> is_another_voice(said, [Spoken(" Saturday", -0.91), Spoken(",", -0.1)])
+        False
+        >>> is_another_voice(said, [Spoken(" Saturday", -0.9), Spoken(" and", -0.1)])
+        True
+    """
+    for mine, theirs in zip(one, other, strict=False):
+        if mine.text != theirs.text:
+            return max(mine.value, theirs.value) > _CLOSE_CALL
+        if abs(mine.value - theirs.value) > _VOICE_SLACK:
+            return True
+    return False
+
+
+def option_tokens(context: Sequence[int], whole: Sequence[int]) -> list[int]:
+    """The tokens that a text has beyond its context, as lm-eval counts them; one at least.
+
+    Example:
+        >>> option_tokens([1, 2], [1, 2, 3]), option_tokens([1, 2], [1, 4])
+        ([3], [4])
+    """
+    return list(whole[len(context) :] or whole[-1:])
 
 
 def _is_blank(text: object) -> bool:
@@ -169,7 +240,7 @@ def read_echo(reply: Completion, context: str, option: str) -> Echo:
     _check_offsets(offsets, tokens, shift)
     _check_count(reply.tokens_in, len(inside), first_is_told=values[0] is not None)
     wanted = values[first : len(inside)]
-    return Echo(sum(map(_log_probability, wanted)), len(wanted))
+    return Echo(sum(map(log_probability, wanted)), len(wanted))
 
 
 def echo_agrees(wrote: Completion, echo: Completion, prompt: str) -> bool:
@@ -185,7 +256,7 @@ def echo_agrees(wrote: Completion, echo: Completion, prompt: str) -> bool:
     repeated = read_echo(echo, prompt, wrote.text)
     if repeated.tokens != 1:
         return True
-    return abs(repeated.likelihood - _log_probability(values[0])) <= _ECHO_SLACK
+    return abs(repeated.likelihood - log_probability(values[0])) <= _ECHO_SLACK
 
 
 def _texts(tokens: object, count: int) -> list[str]:
@@ -295,7 +366,8 @@ def _check_count(counted: int | None, told: int, *, first_is_told: bool) -> None
         raise RequestFailed(f"the server counts {counted} tokens in the prompt and tells {told}")
 
 
-def _log_probability(value: object) -> float:
+def log_probability(value: object) -> float:
+    """A log-probability as a server told it; RequestFailed for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise RequestFailed("a log-probability of the option is missing or not a number")
     if value > _SLACK:

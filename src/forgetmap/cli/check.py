@@ -10,6 +10,7 @@ import typer
 
 from forgetmap.cli.options import (
     Attention,
+    Backend,
     Batch,
     Chat,
     Device,
@@ -62,6 +63,7 @@ def check(
     max_memory: MaxMemory = None,
     attention: Attention = None,
     trust_code: TrustCode = False,
+    backend: Backend = "hf",
     seed: Seed = 0,
     show: Annotated[
         bool,
@@ -101,7 +103,8 @@ def check(
             base, tuned, out,
             suite=loaded, minutes=minutes, asking=Asking(chat=chat, seed=seed),
             running=Running(
-                dtype, device, batch_size(batch), None, quantize, max_memory, attention, trust_code
+                *(dtype, device, batch_size(batch), None, quantize, max_memory, attention),
+                *(trust_code, backend),
             ),
             progress=progress,
         )  # fmt: skip

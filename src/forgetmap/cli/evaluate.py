@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ import typer
 
 from forgetmap.cli.options import (
     Attention,
+    Backend,
     Batch,
     Chat,
     Dtype,
@@ -130,6 +132,7 @@ def evaluate(
     max_memory: MaxMemory = None,
     attention: Attention = None,
     trust_code: TrustCode = False,
+    backend: Backend = "hf",
     allow_failed: Annotated[
         float,
         typer.Option(
@@ -213,7 +216,8 @@ def evaluate(
         devices, revisions = _each("device", device, sides), _each("revision", revision, sides)
         how = tuple(
             Running(
-                dtype, one, batch_size(batch), other, quantize, max_memory, attention, trust_code
+                *(dtype, one, batch_size(batch), other, quantize, max_memory, attention),
+                *(trust_code, backend),
             )
             for one, other in zip(devices, revisions, strict=True)
         )
@@ -379,8 +383,6 @@ def again(out: Path, new: Sequence[str]) -> str:
         >>> again(Path("map"), ["air*"])
         "forgetmap compare map/before map/after --task-map map/after/tasks.csv --new 'air*'"
     """
-    import shlex
-
     words = ["forgetmap", "compare", f"{out}/before", f"{out}/after"]
     words += ["--task-map", f"{out}/after/tasks.csv"]
     for name in new:
@@ -411,9 +413,8 @@ def _drift(manifest: str, out: Path, run_code: bool, json: Path | None, quiet: b
             gap.task for one in scored for gap in one.gaps if "--run-code" in gap.reason
         }:
             typer.echo(f"\nNot run: the programs of {some(sorted(left_out))}; --run-code runs them")
-        typer.echo(
-            f"\nThe same again: forgetmap drift {scores[0]} {scores[1]} --manifest {manifest}"
-        )
+        words = ("forgetmap", "drift", *map(str, scores), "--manifest", manifest)
+        typer.echo(f"\nThe same again: {shlex.join(words)}")
 
 
 def _kept(done: Evaluation) -> str:

@@ -99,6 +99,13 @@ TrustCode = Annotated[
     bool,
     typer.Option("--trust-code", help="Run the code that a model brings. Read it first."),
 ]
+Backend = Annotated[
+    str,
+    typer.Option(
+        metavar="hf|vllm",
+        help="What runs a local model: transformers, or vLLM where it is installed.",
+    ),
+]
 Tasks = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Only this task; may be repeated, may hold * and ?."),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forgetmap.base.errors import InputError
-from forgetmap.evaluate.models import Running, open_model
+from forgetmap.evaluate.models import Model, Running, open_after, open_model
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.run import Evaluation, Progress, Questions, evaluate, load_suite
@@ -59,32 +59,30 @@ def check_models(
         raise InputError(f"--minutes {minutes:g}: must be above 0, and less than a week")
     asking, out = asking or Asking(chat=None), Path(out)
     loaded = load_suite(suite, asking.seed).made_once()
-    first, limit = _ask_in_rounds(
-        before, loaded, out / "before", asking, running, progress, clock, 60 * minutes / 2
-    )
     if (Path(after) / "adapter_config.json").is_file():
         after = f"{before}+{after}"
+    opened = open_model(before, running, chat=asking.chat)
+    tuned = open_after(opened, after, running, chat=asking.chat)
+    first, limit = _ask_in_rounds(
+        opened, loaded, out / "before", asking, progress, clock, 60 * minutes / 2
+    )
+    del opened  # its weights are free, or lent
     seconds = dataclasses.replace(asking, seed=asking.seed + 1)  # other draws, as in two runs
-    second = evaluate(
-        after, loaded, out / "after",
-        asking=seconds, running=running, limit=limit, progress=progress,
-    )  # fmt: skip
+    second = evaluate(tuned, loaded, out / "after", asking=seconds, limit=limit, progress=progress)
     return Checked(first, second, limit)
 
 
 def _ask_in_rounds(
-    name: str,
+    model: Model,
     suite: Suite,
     out: Path,
     asking: Asking,
-    running: Running | None,
     progress: Progress,
     clock: Callable[[], float],
     seconds: float,
 ) -> tuple[Evaluation, int | None]:
     """Ask as much of each task as there is time for; the first round is asked in any case."""
     began = clock()
-    model = open_model(name, running, chat=asking.chat)
     most = max(len(task.questions()) for task in suite.tasks)
     limit = _FIRST
     while True:
@@ -114,8 +112,9 @@ def ask_in_time(
 ) -> int | None:
     """Ask a model as much as it answers in the time; how many of each task, None for all."""
     loaded = load_suite(suite, asking.seed).made_once()
+    opened = open_model(model, running, chat=asking.chat)
     return _ask_in_rounds(
-        model, loaded, out, asking, running, lambda _done, _all: None, time.monotonic, seconds
+        opened, loaded, out, asking, lambda _done, _all: None, time.monotonic, seconds
     )[1]
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from forgetmap.base.completions import Completion, read_completion
+from forgetmap.base.completions import Completion, read_completion, read_object
 from forgetmap.base.errors import InputError
 from forgetmap.base.extras import need
 from forgetmap.base.http import (
@@ -32,14 +34,17 @@ from forgetmap.base.likelihoods import (
     Echo,
     NotEchoed,
     PromptTokens,
+    Spoken,
     echo_agrees,
     likelihood_by_ids,
     read_echo,
     read_prompt_tokens,
+    read_spoken,
 )
+from forgetmap.evaluate import served_llama, served_sglang
 from forgetmap.evaluate.model_card import ask_card, card_hash
 from forgetmap.evaluate.models import Reply, RequestGroup, Running, plain_groups
-from forgetmap.evaluate.prompts import Prompt, Request
+from forgetmap.evaluate.prompts import Message, Prompt, Request
 
 if TYPE_CHECKING:
     import httpx
@@ -60,6 +65,9 @@ _TOO_LONG = ("context length", "context_length", "maximum context", "too long", 
 
 _BY_IDS = {"prompt_logprobs": 0, "return_token_ids": True}
 """Has vLLM tell the id and the log-probability of each token of a prompt."""
+
+_NATIVE = {"sglang": served_sglang.score, "llamacpp": served_llama.score}
+"""How to score options at servers that tell more by an interface of their own, by their owner."""
 
 Arrived = tuple[int, Reply]
 """The place of a request, and the reply to it."""
@@ -104,8 +112,12 @@ class EndpointModel:
                 "address, say so with --revision, or old answers are taken for theirs"
             )
         # One server per model is the normal set-up: its address is no setting that must agree.
-        engine = str(card["owned_by"]) if card and "owned_by" in card else "endpoint"
-        self.settings = {"model type": "endpoint", "engine": engine, "weights": self.fingerprint}
+        self._engine = str(card["owned_by"]) if card and "owned_by" in card else "endpoint"
+        self.settings = {
+            "model type": "endpoint",
+            "engine": self._engine,
+            "weights": self.fingerprint,
+        }
 
     def _ask_card(self) -> dict[str, Any] | None:
         patience = Patience(ATTEMPTS, min(TIMEOUT, CARD_TIMEOUT), FIRST_PAUSE)
@@ -119,6 +131,24 @@ class EndpointModel:
                 f"{self._url}: serves another model than when the run began; the answers may be of "
                 "both: name another folder and run again"
             )
+
+    def voice(self) -> tuple[Spoken, ...]:
+        """What the model writes behind a fixed text; nothing where the server does not tell."""
+        asked = {"model": self.name, "temperature": 0.0, "max_tokens": _SPOKEN}
+        asked |= _as_sent((Message("user", _PROBE),)) if self.is_chat else _as_sent(_PROBE)
+        asked |= {"logprobs": True if self.is_chat else 1}
+        with ThreadPoolExecutor(1) as pool:  # in a notebook an event loop is running already
+            return pool.submit(asyncio.run, self._speak(asked)).result()
+
+    async def _speak(self, asked: Mapping[str, Any]) -> tuple[Spoken, ...]:
+        import httpx
+
+        headers = headers_with_key(KEY_VARIABLE)
+        async with httpx.AsyncClient(headers=headers, timeout=CARD_TIMEOUT) as client:
+            try:
+                return read_spoken(await self._ask(client, asked, scored=True, attempts=1))
+            except RequestFailed:
+                return ()
 
     def plan(self, requests: Sequence[Request]) -> list[RequestGroup]:
         """As many as run side by side."""
@@ -181,6 +211,9 @@ class EndpointModel:
     async def _score(self, client: httpx.AsyncClient, request: Request) -> Reply:
         """Have the server tell the tokens of the prompt with each option; take the option's."""
         prompt = request.prompt
+        if native := _NATIVE.get(self._engine):
+            ask = partial(self._ask_json, client)
+            return _scored(await native(ask, prompt, request.options))
         # Together, so that a server reads what they share once; the client bounds connections.
         replies = await _all_or_none(
             [self._tokens_of(client, prompt, option) for option in request.options]
@@ -195,10 +228,20 @@ class EndpointModel:
             scored = [read_echo(reply, prompt, option) for reply, option in parts]
         else:
             raise NotEchoed(_NO_CHAT)
-        return Reply(
-            likelihoods=tuple(one.likelihood for one in scored),
-            tokens=sum(one.tokens for one in scored),
-        )
+        return _scored(scored)
+
+    async def _ask_json(
+        self, client: httpx.AsyncClient, path: str, asked: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Ask the server's own interface, which lies beside `/v1`."""
+        url, payload = self._url.removesuffix("/v1") + path, orjson.dumps(asked)
+
+        async def attempt() -> dict[str, Any]:
+            response = await post(client, url, payload, timeout=TIMEOUT, most_bytes=MOST_BYTES)
+            _check(response)
+            return read_object(response.body)
+
+        return await Patience(ATTEMPTS, TIMEOUT, FIRST_PAUSE).keep_trying(attempt)
 
     async def _tokens_of(
         self, client: httpx.AsyncClient, prompt: Prompt, option: str | None = None
@@ -241,7 +284,12 @@ class EndpointModel:
             raise NotEchoed(_SHIFTED)
 
     async def _ask(
-        self, client: httpx.AsyncClient, asked: Mapping[str, Any], *, scored: bool = False
+        self,
+        client: httpx.AsyncClient,
+        asked: Mapping[str, Any],
+        *,
+        scored: bool = False,
+        attempts: int | None = None,
     ) -> Completion:
         """Ask until a whole reply comes; RequestFailed where none does."""
         chat = "messages" in asked
@@ -253,7 +301,7 @@ class EndpointModel:
             _check(response)
             return read_completion(response.body, chat=chat, scored=scored)
 
-        return await Patience(ATTEMPTS, TIMEOUT, FIRST_PAUSE).keep_trying(attempt)
+        return await Patience(attempts or ATTEMPTS, TIMEOUT, FIRST_PAUSE).keep_trying(attempt)
 
 
 _NO_CHAT = (
@@ -264,6 +312,8 @@ _NO_CHAT = (
 
 _PROBE = "Monday, Tuesday, Wednesday, Thursday, Friday,"
 """What follows is likely behind it, and very unlikely one token later."""
+_SPOKEN = 16
+"""Tokens of what a model writes to be known again."""
 _SHIFTED = (
     "the likelihoods in this server's echo are not those with which it writes (llama-cpp-python "
     "shifts them by one token for models without a first token); use --letters"
@@ -279,6 +329,13 @@ def _as_sent(prompt: Prompt) -> dict[str, Any]:
     if isinstance(prompt, str):
         return {"prompt": prompt}
     return {"messages": [{"role": role, "content": text} for role, text in prompt]}
+
+
+def _scored(options: Sequence[Echo]) -> Reply:
+    return Reply(
+        likelihoods=tuple(one.likelihood for one in options),
+        tokens=sum(one.tokens for one in options),
+    )
 
 
 def _by_ids(

@@ -179,8 +179,25 @@ def load_config(base: Path, how: Running) -> Any:
         raise _told(base, "is not a model folder", error) from error
 
 
-def load_network(base: Path, adapter: Path | None, how: Running, device: str, dtype: str) -> Any:
-    """The weights, on their devices, with the adapter in or beside them."""
+def load_network(
+    base: Path, adapter: Path | None, how: Running, device: str, dtype: str, loaded: Any = None
+) -> Any:
+    """The weights, on their devices, with the adapter in or beside them.
+
+    `loaded` are the weights of the base where they are there already.
+    """
+    model, placed = (loaded, True) if loaded is not None else _load(base, how, device, dtype)
+    if adapter:
+        from forgetmap.evaluate.adapters import with_adapter
+
+        model = with_adapter(model, adapter)
+    fold_batches(model)
+    # What was placed while it was loaded has hooks, or numbers that no other device understands.
+    return (model if placed else model.to(device)).eval()
+
+
+def _load(base: Path, how: Running, device: str, dtype: str) -> tuple[Any, bool]:
+    """The weights, and whether they lie on their devices."""
     import torch
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
@@ -204,13 +221,7 @@ def load_network(base: Path, adapter: Path | None, how: Running, device: str, dt
     finally:
         logging.set_verbosity(spoken)
     _check_whole(base, told)
-    if adapter:
-        from forgetmap.evaluate.adapters import with_adapter
-
-        model = with_adapter(model, adapter)
-    fold_batches(model)
-    # What was placed while it was loaded has hooks, or numbers that no other device understands.
-    return (model if placed else model.to(device)).eval()
+    return model, bool(placed)
 
 
 def _placement(base: Path, how: Running, device: str, dtype: str) -> dict[str, Any]:

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.likelihoods import option_tokens
 from forgetmap.base.words import brief
 from forgetmap.evaluate import loading
 from forgetmap.evaluate.adapters import check_adapter, foreign_base
 from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
 from forgetmap.evaluate.generation import Opening, Writer
 from forgetmap.evaluate.loading import fold_batches as fold_batches  # for live models too
-from forgetmap.evaluate.models import BF16_WARNING, Reply, RequestGroup, Running
+from forgetmap.evaluate.models import BF16_WARNING, Model, Reply, RequestGroup, Running
 from forgetmap.evaluate.prompts import Message, Prompt, Request
 from forgetmap.evaluate.scoring import Choice, PackedScorer
 
@@ -58,6 +59,7 @@ class LocalModel:
         self.name = name
         self._how = how
         self._share_that_fits = 1.0
+        self._lender: LocalModel | None = None
         self._choices: Made = {}
         engine = loading.engine()
         self._dtype = dtype = loading.find_dtype(how.dtype, self._device)
@@ -255,7 +257,7 @@ class LocalModel:
                     context + list(encode(option, add_special_tokens=False))
                     for option in request.options
                 ]
-            options = tuple(tuple(whole[len(context) :] or whole[-1:]) for whole in wholes)
+            options = tuple(tuple(option_tokens(context, whole)) for whole in wholes)
             self._choices[request.prompt, request.options] = Choice(tuple(context), options)
 
     def _many_tokens(self, texts: list[str]) -> list[list[int]]:
@@ -335,11 +337,28 @@ class LocalModel:
         """The device whose batch sizes fit."""
         return loading.device_kind(self._device)
 
+    def share(self, before: Model) -> None:
+        """Put the adapter on the weights of its base, which need not be loaded again."""
+        if (
+            isinstance(before, LocalModel)
+            and self._adapter
+            and not before._adapter
+            and (before._base, before._how, before._dtype) == (self._base, self._how, self._dtype)
+        ):
+            self._lender = before
+
+    def _give_away(self) -> PreTrainedModel | None:
+        """The weights, if they are loaded; they are gone here, as an adapter changes them."""
+        for name in ("_scorer", "_writer"):
+            self.__dict__.pop(name, None)
+        return self.__dict__.pop("_network", None)
+
     @cached_property
     def _network(self) -> PreTrainedModel:
         _ = self._config  # a clearer error than the model's own, where the folder is none
+        lent = self._lender._give_away() if self._lender else None
         network: PreTrainedModel = loading.load_network(
-            self._base, self._adapter, self._how, self._device, self._dtype
+            self._base, self._adapter, self._how, self._device, self._dtype, lent
         )
         self._check_tokenizer(network.get_input_embeddings().weight.shape[0])
         return network

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.likelihoods import Spoken
 from forgetmap.evaluate.prompts import Request
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 QUANTIZED = ("8bit", "4bit")
+BACKENDS = ("hf", "vllm")
 ATTENTION = ("eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention")
 BF16_WARNING = (
     "scored in {dtype}: of 1,000 items 3.5 % changed their best option against float32 with "
@@ -45,10 +47,17 @@ class Running:
     """How transformers computes attention; by default as it sees fit."""
     trust_code: bool = False
     """Whether code that lies beside the weights may run."""
+    backend: str = "hf"
+    """What runs a local model: `hf` for transformers, or `vllm`."""
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
             raise InputError(f"--dtype {self.dtype}: must be one of {', '.join(DTYPES)}")
+        if self.backend not in BACKENDS:
+            raise InputError(
+                f"--backend {self.backend}: must be one of {', '.join(BACKENDS)}; a server is "
+                "named by its address instead: http://host:8000/v1#name"
+            )
         if self.batch is not None and self.batch < 1:
             raise InputError(f"--batch {self.batch}: must be at least 1, or auto")
         if self.quantize not in (None, *QUANTIZED):
@@ -59,6 +68,8 @@ class Running:
     def check_served(self, name: str) -> None:
         """Refuse what only a model in this process can be told."""
         given = ("quantize", "max_memory", "attention", "trust_code")
+        if self.backend != "hf":
+            raise InputError(f"--backend: is for models that are loaded here; {name} is not")
         if told := [f"--{one.replace('_', '-')}" for one in given if getattr(self, one)]:
             raise InputError(f"{told[0]}: is for models that are loaded here; {name} is not")
 
@@ -129,6 +140,17 @@ class Changeable(Protocol):
     def check_unchanged(self) -> None:
         """Raise an InputError if it is not the model that was opened."""
 
+    def voice(self) -> tuple[Spoken, ...]:
+        """What it writes behind a fixed text, by which it is known again; nothing if unknown."""
+
+
+@runtime_checkable
+class Sharing(Protocol):
+    """A model that can take over weights."""
+
+    def share(self, before: Model) -> None:
+        """Take what was loaded for the model before, once that one is done, where it fits."""
+
 
 def open_model(name: str, how: Running | None = None, *, chat: bool | None = False) -> Model:
     """Find out what a model's name means; weights are loaded when they are first needed.
@@ -151,12 +173,29 @@ def open_model(name: str, how: Running | None = None, *, chat: bool | None = Fal
         from forgetmap.evaluate.endpoint import EndpointModel
 
         return EndpointModel(name, how, chat=bool(chat))
-    from forgetmap.evaluate.local import LocalModel
-
     base, _, adapter = name.partition("+")
     if Path(name).exists():  # a folder may have a + in its name
         base, adapter = name, ""
+    if how.backend == "vllm":
+        from forgetmap.evaluate.vllm_engine import VllmModel
+
+        return VllmModel(base, adapter or None, how, chat=chat)
+    from forgetmap.evaluate.local import LocalModel
+
     return LocalModel(base, adapter or None, how, chat=chat)
+
+
+def open_after(
+    before: Model, name: str, how: Running | None = None, *, chat: bool | None = False
+) -> Model:
+    """Open the second of two models; weights that both have are loaded once.
+
+    Afterwards ask the model before to its end, and then this one.
+    """
+    after = open_model(name, how, chat=chat)
+    if isinstance(after, Sharing):
+        after.share(before)
+    return after
 
 
 def plain_groups(count: int, size: int) -> list[RequestGroup]:

@@ -11,10 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.likelihoods import Spoken, is_another_voice
 from forgetmap.base.values import fitting
 from forgetmap.base.words import some
 from forgetmap.evaluate.executor import Job, Work
-from forgetmap.evaluate.models import Changeable, Model, Reply, Running, open_model
+from forgetmap.evaluate.models import (
+    Changeable,
+    Model,
+    Reply,
+    Running,
+    open_after,
+    open_model,
+)
 from forgetmap.evaluate.prompts import Asking, describe, is_scored, make_request
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import (
@@ -107,14 +115,17 @@ def evaluate(
         raise InputError(f"the suite {chosen.name} holds no questions")
     _check_owner(out, model)
     with Store(out) as store:
+        if isinstance(model, Changeable):
+            _check_voice(model, store)
         open_keys = {one.key for one in asked if one.key not in store}
-        failures = _Failures(model, asked, allow_failed, has_answered=len(store) > 0)
+        failures = _Failures(model, asked, allow_failed, any(one.key in store for one in asked))
         if open_keys:
             (out / MANIFEST).unlink(missing_ok=True)
             _answer(asked, open_keys, model, store, failures, work, progress)
             failures.check()
             if isinstance(model, Changeable):
                 model.check_unchanged()
+                _check_voice(model, store)
         replies = {one.key: failures.replies.get(one.key) or store[one.key] for one in asked}
         meta = _meta(model, asking, chosen, limit, store, asked, replies)
         run = f"{chosen.name} {chosen.version}"
@@ -191,6 +202,25 @@ def _check_owner(out: Path, model: Model) -> None:
         raise InputError(
             f"{out}: holds the results of {manifest.get('model')} with other weights, tokenizer, "
             "dtype, revision or model card; name another folder"
+        )
+
+
+def _check_voice(model: Any, store: Store) -> None:
+    """Refuse answers of other weights behind the same address, name and card.
+
+    The first run keeps what the model writes behind a fixed text; later ones must write the same.
+    """
+    key = f"{content_hash(model.fingerprint, 'voice'):016x}"
+    now = model.voice()
+    if key not in store:
+        if now:
+            store.append({key: {"voice": [list(one) for one in now]}})
+        return
+    before = [Spoken(*one) for one in store[key]["voice"]]
+    if is_another_voice(before, now):
+        raise InputError(
+            f"{store.path.parent}: its answers are those of other weights than {model.address} "
+            "serves now under the same name; name another folder, or the weights with --revision"
         )
 
 
@@ -362,16 +392,18 @@ def compare_models(
     asking = asking or Asking()
     loaded = load_suite(suite, asking.seed)
     both = running if isinstance(running, tuple) else (running or Running(),) * 2
+    first = open_model(before, both[0], chat=asking.chat)
+    models = [first, open_after(first, after, both[1], chat=asking.chat)]
+    del first  # or its weights would stay in memory while the other one is asked
     sides = []
-    for place, (model, side) in enumerate(((before, "before"), (after, "after"))):
+    for place, (name, side) in enumerate(((before, "before"), (after, "after"))):
         how = dataclasses.replace(asking, seed=asking.seed + place)
         done = evaluate(
-            model,
+            models.pop(0),
             loaded,
             Path(out) / side,
             asking=how,
-            running=both[place],
-            work=spread(model, both[place]),
+            work=spread(name, both[place]),
             **options,
         )
         sides.append(done.samples)

@@ -7,12 +7,14 @@ sharded are gathered and written down for it, by all processes together.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.extras import need
+from forgetmap.base.words import nearest
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import MANIFEST, SAMPLES, TASKS
@@ -282,3 +284,22 @@ def _learned(asked: Suite, new_tasks: Sequence[str]) -> set[str]:
     if len(learned) == len(asked.tasks):
         raise InputError("new_tasks: every task is new; leave some to see what is lost")
     return {task.name for task in learned}
+
+
+def callback_by(settings: Mapping[str, Any] | None) -> ForgettingCallback:
+    """The callback that a trainer's configuration asks for, by the names of its arguments.
+
+    Raises:
+        InputError: If a name is unknown, or what to ask or where to keep it is not said.
+    """
+    given = dict(settings or {})
+    known = list(signature(ForgettingCallback.__init__).parameters)[1:]
+    known = [name for name in known if name != "asking"]  # no configuration can hold one
+    for name in given:
+        if name not in known:
+            raise InputError(f"forgetmap: {name}: is not known{nearest(str(name), known)}")
+    if lacking := [name for name in ("suite", "out") if not given.get(name)]:
+        raise InputError(
+            f"forgetmap: {lacking[0]}: is missing; write e.g. suite: atlas, out: runs/probes"
+        )
+    return ForgettingCallback(**given)
