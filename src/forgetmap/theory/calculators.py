@@ -224,9 +224,10 @@ def sdft_answer(
         values |= {"joint_path": _rows(_sides(times, joint)), "largest_drift": float(moved)}
         values["drift_bound"] = float(bound) if np.isfinite(bound) else None
         held = f"; the gate bounds it by {bound:.4f}" if np.isfinite(bound) else ""
+        end = percent(float(joint.student.weight[-1]))
         told.append(
-            f"with its means trained too it has {percent(float(joint.student.weight[-1]))} old mass "
-            f"at the end, and its old mode moves by {moved:.4f} standard deviations on the way{held}"
+            f"with its means trained too it has {end} old mass at the end, and its old mode moves "
+            f"by {moved:.4f} standard deviations on the way{held}"
         )
     return Answer(
         values,
