@@ -118,9 +118,9 @@ def sdft_joint_flow(
     teacher's always do. `sdft_largest_drift` says how far the old mean moves.
 
     Example:
-        >>> path = sdft_joint_flow(400, 0.2, 0.6, 0.4, 0.1, 0.05, 3)
-        >>> [round(float(part), 4) for part in path.student]
-        [0.4, 0.0, 3.0]
+        >>> path = sdft_joint_flow([10, 400], 0.2, 0.6, 0.4, 0.1, 0.05, 3)
+        >>> path.student.weight.round(3).tolist(), path.student.new_mean.round(3).tolist()
+        ([0.375, 0.4], [2.857, 3.0])
     """
     gap, old0 = overlapping("delta", delta), finite("old_mean0", old_mean0)
     new0 = gap if new_mean0 is None else finite("new_mean0", new_mean0)
