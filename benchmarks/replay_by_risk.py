@@ -54,7 +54,7 @@ def main(work: Path) -> None:
         "forecast": _drawn(work, "forecast", pool, saved=None, risks=work / "risks.parquet"),
         "map": _drawn(work, "map", pool, saved=work / "map-plain"),
     }
-    lost: dict[str, float] = {}
+    lost = {"none": _lost(before, work / "plain-log")}
     for seed in SEEDS:
         for way in WAYS:
             out = work / f"{way}-{seed}"
@@ -64,8 +64,7 @@ def main(work: Path) -> None:
                 recipe = Replayed(**SIZE, seed=seed, share=0.25, old_batch=4)
                 _log(train(recipe, base, Materials(taught, rows), out), work)
                 shutil.rmtree(out)
-            # How far chances fell, item by item; of a written answer from its one run.
-            lost[f"{way} {seed}"] = forgetmap.compare(before, log).total.lost.high_end
+            lost[f"{way} {seed}"] = _lost(before, log)
             print(way, seed, lost[f"{way} {seed}"], flush=True)
         KEPT.write_text(json.dumps(lost, indent=1) + "\n", encoding="utf-8")
         PAGE.write_text(page(lost), encoding="utf-8")
@@ -83,6 +82,11 @@ def _log(model: Path, work: Path) -> Path:
     log = work / f"{model.name}-log"
     evaluate(str(model), str(work / "data" / "old.yaml"), log, tasks=["atlas_*"], limit=ASKED)
     return log
+
+
+def _lost(before: Path, after: Path) -> float:
+    """How far chances fell, item by item; of a written answer from its one run."""
+    return forgetmap.compare(before, after).total.lost.high_end
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -125,8 +129,8 @@ def page(lost: dict[str, float]) -> str:
     lines = [
         "# Replay by forecast, by map, at random\n",
         f"`python benchmarks/replay_by_risk.py work` writes this page: {len(seeds)} seeds, "
-        f"{BUDGET} old examples each, {SIZE['steps']} steps. Intervals are over seeds (Student's t "
-        "of paired differences).\n",
+        f"{BUDGET} old examples each, {SIZE['steps']} steps of {SIZE['batch']} airports, {ASKED} "
+        "items of each task asked. Intervals are over seeds (Student's t of paired differences).\n",
         "| replay by | lost, by seed | mean | less than at random |",
         "| --- | --- | --- | --- |",
     ]
@@ -134,6 +138,7 @@ def page(lost: dict[str, float]) -> str:
         each = ", ".join(f"{100 * value:.1f} %" for value in values)
         less = "" if way == "random" else apart(by["random"] - values)
         lines.append(f"| {way} | {each} | {100 * values.mean():.1f} % | {less} |")
+    lines.append(f"| nothing, one training | {100 * lost['none']:.1f} % | | |")
     lines += ["", "| | less lost by forecast than by map |", "| --- | --- |"]
     lines += [f"| difference | {apart(by['map'] - by['forecast'])} |"]
     return "\n".join(lines) + "\n"

@@ -8,7 +8,8 @@ from forgetmap.mitigate.forecast.build import bundled
 from places import ROOT
 
 PAGE = ROOT / "docs" / "explanation" / "forecast.md"
-MEASURED = [ROOT / "benchmarks" / f"{name}.md" for name in ("forecast", "chosen_items", "recover")]
+NAMES = ("forecast", "chosen_items", "recover", "replay_by_risk")
+MEASURED = [ROOT / "benchmarks" / f"{name}.md" for name in NAMES]
 FIGURE = re.compile(r"\d+\.\d+")
 AIMS = {"0.85", "0.75", "1.5"}
 """What we set ourselves, which is not measured."""
