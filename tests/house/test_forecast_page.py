@@ -8,7 +8,7 @@ from forgetmap.mitigate.forecast.build import bundled
 from places import ROOT
 
 PAGE = ROOT / "docs" / "explanation" / "forecast.md"
-NAMES = ("forecast", "chosen_items", "recover", "replay_by_risk")
+NAMES = ("forecast", "chosen_items", "probe", "recover", "replay_by_risk")
 MEASURED = [ROOT / "benchmarks" / f"{name}.md" for name in NAMES]
 FIGURE = re.compile(r"\d+\.\d+")
 AIMS = {"0.85", "0.75", "1.5"}
