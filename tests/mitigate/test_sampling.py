@@ -24,6 +24,7 @@ from forgetmap.mitigate.forecast.sampling import (
     chosen_suite,
     draw,
     estimate,
+    expected,
     inclusion_chances,
     read_chosen,
     sizes,
@@ -116,7 +117,9 @@ def test_totals_are_unbiased_and_intervals_hold_whatever_the_forecast_is_worth()
     for told, least in ((risk, 0.93), (rng.permutation(risk), 0.88)):
         chances = inclusion_chances(sizes(told, chance), 200)
         found = [
-            estimate(loss[drawn], chances[drawn], many)
+            estimate(
+                loss[drawn], drawn, chances, expected(loss[drawn], drawn, chances, told, chance)
+            )
             for drawn in (draw(chances, rng) for _ in range(400))
         ]
         values = np.array([one.value for one in found])
@@ -128,11 +131,39 @@ def test_totals_are_unbiased_and_intervals_hold_whatever_the_forecast_is_worth()
 
 def test_all_items_give_the_mean_and_its_plain_interval() -> None:
     values = np.random.default_rng(5).random(400)
-    found = estimate(values, np.ones(400), 400)
+    found = estimate(values, np.ones(400, bool), np.ones(400), np.zeros(400))
     assert found.value == pytest.approx(values.mean())
     assert (found.high - found.low) / 2 == pytest.approx(
         1.966 * values.std() / np.sqrt(400), rel=1e-3
     )
+
+
+def test_what_lies_on_the_line_is_found_exactly_and_categories_add_up() -> None:
+    rng = np.random.default_rng(6)
+    chance, risk = rng.random(900), rng.random(900)
+    chances = inclusion_chances(0.05 + risk, 150)
+    drawn = draw(chances, rng)
+    for noise in (0.0, 0.1):
+        loss = 0.1 + 0.3 * chance + 0.5 * risk + noise * rng.random(900)
+        line = expected(loss[drawn], drawn, chances, risk, chance)
+        found = estimate(loss[drawn], drawn, chances, line)
+        if not noise:
+            assert found.value == pytest.approx(loss.mean(), abs=1e-9)
+        first = np.arange(900) < 300
+        parts = [estimate(loss[drawn], drawn, chances, line, inside) for inside in (first, ~first)]
+        assert parts[0].value / 3 + 2 * parts[1].value / 3 == pytest.approx(found.value)
+
+
+def test_a_gain_makes_no_loss_smaller(risks: Path, before: np.ndarray, tmp_path: Path) -> None:
+    chosen = choose(risks, 90)
+    fallen = np.where(np.arange(ITEMS) % 3 == 0, before * 0.2, before)
+    risen = np.where(np.arange(ITEMS) % 3 == 1, (1 + before) / 2, fallen)
+    lost = []
+    for name, after in (("fallen", fallen), ("risen", risen)):
+        evaluate(Knowing(name, after), chosen_suite(suite(), chosen), tmp_path / name)
+        lost.append(weigh(chosen, risks.parent / "before", tmp_path / name).total)
+    assert lost[0].lost == lost[1].lost
+    assert lost[0].gained.value < lost[1].gained.value
 
 
 def test_a_chosen_evaluation_says_so_and_compare_refuses_it(

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.integrate import quad
+from scipy.integrate import quad, solve_ivp
+from scipy.linalg import expm
 from scipy.special import expit, logit
 from scipy.stats import norm
 
@@ -338,6 +339,73 @@ def test_sdft_without_anchor_ends_where_the_conserved_quantity_says(start, teach
     limit = lab.sdft_limit(start, teacher, kappa)
     assert end.student == pytest.approx(limit, abs=1e-6)
     assert end.teacher == pytest.approx(limit, abs=1e-6)
+
+
+def brute_force_sdft(t, delta, kappa, pull, anchor):
+    """Student and teacher with their means, by differences of a KL that is summed over a grid."""
+    x = np.linspace(-12, delta + 12, 3001)
+
+    def log_density(log_odds, old, new):
+        return (
+            np.logaddexp(
+                -np.logaddexp(0, -log_odds) - (x - old) ** 2 / 2,
+                -np.logaddexp(0, log_odds) - (x - new) ** 2 / 2,
+            )
+            - np.log(2 * np.pi) / 2
+        )
+
+    def slope(_, state):
+        student, teacher = state[:3], state[3:]
+        goal = log_density(*teacher)
+
+        def kl(place):
+            own = log_density(*place)
+            return np.exp(own) @ (own - goal) * (x[1] - x[0])
+
+        steps = 1e-4 * np.eye(3)
+        follow = [(kl(student + step) - kl(student - step)) / 2e-4 for step in steps]
+        home = np.array([np.log(anchor / (1 - anchor)), 0.0, delta])
+        return np.concatenate(
+            [-np.array(follow), kappa * (student - teacher) + pull * (home - teacher)]
+        )
+
+    start = [np.log(0.2 / 0.8), 0.0, delta, np.log(0.6 / 0.4), 0.0, delta]
+    return solve_ivp(slope, (0, t), start, rtol=1e-7, atol=1e-9).y[:, -1]
+
+
+def test_joint_sdft_is_what_brute_force_gives():
+    found = lab.sdft_joint_flow(12, 0.2, 0.6, 0.4, 0.1, 0.05, 3)
+    told = brute_force_sdft(12, 3, 0.1, 0.05, 0.4)
+    for side, place in zip(found, (told[:3], told[3:]), strict=True):
+        assert side.weight == pytest.approx(1 / (1 + np.exp(-place[0])), abs=1e-5)
+        assert [side.old_mean, side.new_mean] == pytest.approx(place[1:], abs=1e-5)
+
+
+def test_joint_sdft_of_separated_modes_moves_weights_and_means_apart():
+    """Weights follow the flow of the weight alone; a displaced mean obeys two linear equations."""
+    path = lab.sdft_joint_flow(TIMES, 0.2, 0.6, 0.4, 0.1, 0.05, 40)
+    alone = lab.sdft_flow(TIMES, 0.2, 0.6, 0.4, 0.1, 0.05)
+    assert path.student.weight == pytest.approx(alone.student, abs=1e-7)
+    assert np.abs(path.student.old_mean).max() < 1e-7
+    # Both means are displaced alike, so that they cost alike and leave the weight alone.
+    moved = lab.sdft_joint_flow([3.0], 0.5, 0.5, 0.5, 0.1, 0.05, 40, old_mean0=1, new_mean0=41)
+    pulls = np.array([[-0.5, 0.5], [0.1, -0.15]])  # beta, and the teacher's speed and pull
+    assert moved.student.weight == pytest.approx(0.5, abs=1e-7)
+    assert [moved.student.old_mean[0], moved.teacher.old_mean[0]] == pytest.approx(
+        expm(3 * pulls) @ [1.0, 0.0], abs=1e-7
+    )
+
+
+@settings(max_examples=2, deadline=None)
+@given(SHARES, SHARES, SHARES, st.floats(0.02, 1.0), st.floats(0.05, 1.0), st.floats(2.5, 6.0))
+def test_joint_sdft_mirrors_and_keeps_its_bound(start, teacher, anchor, kappa, pull, delta):
+    path = lab.sdft_joint_flow([0, 5, 40], start, teacher, anchor, kappa, pull, delta)
+    other = lab.sdft_joint_flow([0, 5, 40], 1 - start, 1 - teacher, 1 - anchor, kappa, pull, delta)
+    for side, mirrored in zip(path, other, strict=True):
+        assert side.weight == pytest.approx(1 - mirrored.weight, abs=1e-6)
+        assert side.old_mean == pytest.approx(delta - mirrored.new_mean, abs=1e-6)
+    drift, bound = lab.sdft_largest_drift(start, teacher, anchor, kappa, pull, delta)
+    assert drift <= bound + 1e-9
 
 
 def test_cold_start_at_four_ends_with_swapped_labels():

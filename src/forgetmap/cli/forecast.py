@@ -57,6 +57,19 @@ def forecast(
             help="Write a risk for each item: risks.parquet.",
         ),
     ] = None,
+    probe: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar="MODEL",
+            help="Also train this model, the one before, for ten steps on --trained-on, ask what "
+            "it lost, and throw it away. Told apart; needs --suite and --out.",
+        ),
+    ] = None,
+    suite: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SUITE", help="The questions of the log, for --probe."),
+    ] = None,
     check: Annotated[
         Path | None,
         typer.Option(
@@ -78,6 +91,9 @@ def forecast(
 
       forgetmap forecast runs/base --history study.yaml --out risks.parquet
 
+      forgetmap forecast runs/base --trained-on new.jsonl --out risks.parquet --probe models/base \
+        --suite atlas
+
       forgetmap replay --risks risks.parquet --log runs/base --pool mine.jsonl --budget 500
 
       forgetmap forecast runs/base --risks risks.parquet --check runs/tuned
@@ -88,9 +104,11 @@ def forecast(
         check_outputs([out, json], [path for path in (risks, trained_on) if path])
         if (check is None) != (risks is None):
             raise InputError("--check AFTER_LOG and --risks FILE go together")
+        if (probe is None) != (suite is None) or (probe and not (trained_on and out)):
+            raise InputError("--probe MODEL needs --suite, --trained-on and --out, and --suite it")
         told: object
         if check is not None and risks is not None:
-            if history or trained_on or task_map or new or out:
+            if history or trained_on or task_map or new or out or probe:
                 raise InputError("--check looks at a forecast that was made; leave the rest out")
             told = _checked(risks, before, check)
         else:
@@ -105,6 +123,11 @@ def forecast(
                 out=out,
                 tick=progress,
             )
+            if probe and suite and trained_on and out:
+                from forgetmap.mitigate.forecast.probe import probe as a_few_steps
+
+                found = a_few_steps(out, before, probe, trained_on, suite)
+                told = told.model_copy(update={"probe": found})
         write_json(json, told.to_json())  # type: ignore[attr-defined]
     if not quiet and str(json) != "-":
         from forgetmap.views.terminal.console import open_console

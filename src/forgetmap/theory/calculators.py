@@ -6,6 +6,7 @@ As in `answers`, each carries its assumption and says when not to trust it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,14 @@ from forgetmap.theory.drift import drift_bound, largest_drift, separation_for_dr
 from forgetmap.theory.geometry import condition_number, fisher
 from forgetmap.theory.modes import Modes, Objective, first_to_go, mode_flow
 from forgetmap.theory.oapl import oapl_fixed_point, oapl_gate
-from forgetmap.theory.sdft import sdft_drift, sdft_flow, sdft_limit, sdft_rates
+from forgetmap.theory.sdft import (
+    SdftJointPath,
+    sdft_flow,
+    sdft_joint_flow,
+    sdft_largest_drift,
+    sdft_limit,
+    sdft_rates,
+)
 
 __all__ = [
     "drift_answer",
@@ -202,24 +210,43 @@ def sdft_answer(
     times = _times(until)
     path = sdft_flow(times, start, teacher, target, speed, anchor, delta)
     columns = {"time": times, "student": path.student, "teacher": path.teacher}
+    values: dict[str, Any] = {"path": _rows(columns)}
     told = []
     if anchor > 0:
         slow = float(-sdft_rates(target, speed, anchor).slow)
         told.append(f"it ends at the anchor's {percent(target)}, at the slow rate {slow:.3g}")
-        if np.isfinite(delta):
-            gate = float(drift_bound(target, start, delta))
-            told.append(f"its old mode drifts by {float(sdft_drift(gate, speed, anchor)):.4f} "
-                        "standard deviations at most")  # fmt: skip
     else:
         limit = float(sdft_limit(start, teacher, speed))
         told.append(f"without an anchor student and teacher meet at {percent(limit)}")
+    if np.isfinite(delta):
+        joint = sdft_joint_flow(times, start, teacher, target, speed, anchor, delta)
+        moved, bound = sdft_largest_drift(start, teacher, target, speed, anchor, delta, until)
+        values |= {"joint_path": _rows(_sides(times, joint)), "largest_drift": float(moved)}
+        values["drift_bound"] = float(bound) if np.isfinite(bound) else None
+        held = f"; the gate bounds it by {bound:.4f}" if np.isfinite(bound) else ""
+        end = percent(float(joint.student.weight[-1]))
+        told.append(
+            f"with its means trained too it has {end} old mass at the end, and its old mode moves "
+            f"by {moved:.4f} standard deviations on the way{held}"
+        )
     return Answer(
-        {"path": _rows(columns)},
+        values,
         (*_table(columns), *told),
         "two Gaussian modes; the student follows its teacher by reverse KL, the teacher is a "
-        "moving average that is pulled to the anchor [M method, D]",
+        "moving average that is pulled to the anchor; the table trains the weight alone "
+        "[M method, D]",
         _TOY,
     )
+
+
+def _sides(times: Floats, path: SdftJointPath) -> dict[str, Floats]:
+    """The columns of a joint path."""
+    sides = {"student": path.student, "teacher": path.teacher}
+    return {"time": times} | {
+        f"{side}_{name}": values
+        for side, joint in sides.items()
+        for name, values in joint._asdict().items()
+    }
 
 
 def oapl_answer(

@@ -97,7 +97,7 @@ def joint_reverse_grad(
     The old mean feels a linear force back to its place, and two perturbations that exist only
     where the modes overlap (`drift_gate`).
     """
-    return _reverse(*_state(beta, old_mean, new_mean, alpha, delta))
+    return reverse_slopes(*_state(beta, old_mean, new_mean, alpha, delta))
 
 
 def _state(
@@ -109,7 +109,10 @@ def _state(
     return logit(weight), old, new, logit(goal), overlapping("delta", delta)
 
 
-def _reverse(log_odds: Floats, old: Floats, new: Floats, goal: Floats, delta: Floats) -> Joint:
+def reverse_slopes(
+    log_odds: Floats, old: Floats, new: Floats, goal: Floats, delta: Floats
+) -> Joint:
+    """The gradient from logits; a negative `delta` is a target whose modes changed places."""
     ratio_old, q_old, p_old = _under(old, log_odds, old, new, goal, delta)
     ratio_new, q_new, p_new = _under(new, log_odds, old, new, goal, delta)
     beta, rest = expit(log_odds), expit(-log_odds)
@@ -135,7 +138,7 @@ def _under(
         s_new = responsibility(x, -goal, delta, np.zeros_like(delta))
         return np.stack([log_model - log_target, r_new, s_new])
 
-    steep = np.maximum(np.abs(new - old), delta)
+    steep = np.maximum(np.abs(new - old), np.abs(delta))
     return normal_mean(values, mean, log_odds, old, new, goal, delta, steepness=steep)
 
 
@@ -263,7 +266,7 @@ def joint_reverse_flow(
         [[0.8, 0.505], [0.0, 0.005], [4.0, 4.005]]
     """
     distance, goal = overlapping("delta", delta), logit(share("alpha", alpha))
-    return _joint_flow(t, beta0, distance, old_mean0, new_mean0, goal, _reverse)
+    return _joint_flow(t, beta0, distance, old_mean0, new_mean0, goal, reverse_slopes)
 
 
 def _joint_flow(

@@ -36,6 +36,7 @@ from forgetmap.mitigate.forecast.model import (
     Curves,
     Forecasted,
     Models,
+    Probed,
     Spread,
     auc,
     by_category,
@@ -91,6 +92,8 @@ class Forecast(Frozen):
     left_out: dict[str, int]
     """Items without a forecast, and why."""
     notes: list[str]
+    probe: Probed | None = None
+    """Told apart: it changes no risk."""
 
     def to_json(self) -> str:
         """The forecast as JSON."""

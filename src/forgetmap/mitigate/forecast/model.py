@@ -7,6 +7,7 @@ ranked no better, and a curve of ten numbers can be shipped and read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from forgetmap.mitigate.forecast.items import (
     find,
     groups,
 )
+from forgetmap.stats.estimate import Estimate
 
 PLAIN = (
     "chance", "log odds of it", "known", "1 / options",
@@ -155,7 +157,7 @@ class Models(NamedTuple):
 
 
 def fit(history: History, with_past: bool = True) -> Models:
-    """Fit the curves to all trainings of a history.
+    """Fit the curves to all trainings of a history; each regime of a model counts the same.
 
     The past of a training is made of the other regimes, as it will be when the curves are used.
     """
@@ -166,11 +168,12 @@ def fit(history: History, with_past: bool = True) -> Models:
         if with_past and at not in pasts:
             items = history.models[training.model]
             pasts[at] = past_features(items, history, training.model, training.regime)
-    rows = [
-        _rows(number, training, history.models[training.model], plain[training.model], past)
-        for number, training in enumerate(history.trainings)
-        for past in [pasts.get((training.model, training.regime))]
-    ]
+    many = Counter((training.model, training.regime) for training in history.trainings)
+    rows = []
+    for number, training in enumerate(history.trainings):
+        at = training.model, training.regime
+        known = history.models[training.model], plain[training.model], pasts.get(at)
+        rows.append(_rows(number, training, *known, weight=1 / many[at]))
     told = [row for row in rows if row.past is not None]
     return Models(_curves(rows, past=False), _curves(told, past=True) if told else None)
 
@@ -184,9 +187,12 @@ class _Rows(NamedTuple):
     loss: Floats
     knew: NDArray[np.bool_]
     flipped: NDArray[np.bool_]
+    weight: Floats
 
 
-def _rows(number: int, training: Training, model: Items, plain: Floats, past: Past | None) -> _Rows:
+def _rows(
+    number: int, training: Training, model: Items, plain: Floats, past: Past | None, weight: float
+) -> _Rows:
     draw = np.random.default_rng(number)
     many = min(_SAMPLE, len(training.place))
     chosen = np.sort(draw.choice(len(training.place), many, replace=False))
@@ -198,6 +204,7 @@ def _rows(number: int, training: Training, model: Items, plain: Floats, past: Pa
         training.loss[chosen],
         model.knew[place],
         training.flipped[chosen],
+        np.full(many, weight),
     )
 
 
@@ -205,10 +212,12 @@ def _curves(rows: Sequence[_Rows], past: bool) -> Curves:
     features = np.concatenate([row.past if past else row.plain for row in rows])
     chance, loss = (np.concatenate([row[at] for row in rows]) for at in (2, 3))
     knew, flipped = (np.concatenate([row[at] for row in rows]) for at in (4, 5))
+    weight = np.concatenate([row.weight for row in rows])
+    weight *= len(weight) / weight.sum()
     share = np.divide(loss, chance, out=np.zeros_like(loss), where=chance > 0)
     return Curves(
-        share=fit_curve(features, np.clip(share, 0, 1), chance),
-        flip=fit_curve(features[knew], flipped[knew].astype(float), np.ones(int(knew.sum()))),
+        share=fit_curve(features, np.clip(share, 0, 1), weight * chance),
+        flip=fit_curve(features[knew], flipped[knew].astype(float), weight[knew]),
     )
 
 
@@ -264,6 +273,20 @@ def calibration_error(bins: Sequence[Bin]) -> float:
     """The mean distance between forecast and what happened, over items."""
     items = sum(each.items for each in bins)
     return sum(each.items * abs(each.forecast - each.happened) for each in bins) / items
+
+
+def at_level(forecast: Floats, share: float) -> Floats:
+    """The same forecast, with all log odds shifted so that it expects this share.
+
+    Example:
+        >>> at_level(np.array([0.2, 0.2]), 0.5).round(6).tolist()
+        [0.5, 0.5]
+    """
+    odds = special.logit(np.clip(forecast, 1e-6, 1 - 1e-6))
+    goal = min(max(share, 1e-6), 1 - 1e-6)
+    shift = optimize.brentq(lambda by: special.expit(odds + by).mean() - goal, -40, 40)
+    shifted: Floats = special.expit(odds + shift)
+    return shifted
 
 
 # --- how far a total may be off -------------------------------------------------------------------
@@ -330,3 +353,37 @@ def spread_of(found: Sequence[Apart]) -> Spread:
 def by_category(names: NDArray[np.object_]) -> list[tuple[str, NDArray[np.intp]]]:
     """The places of each category, and of all items together under no name."""
     return [*groups(names), ("", np.arange(len(names)))]
+
+
+# --- what a part of the items says ----------------------------------------------------------------
+
+
+class Weighed(Frozen):
+    """What all items lost and gained, from those that were asked."""
+
+    items: int
+    asked: int
+    lost: Estimate
+    gained: Estimate
+
+
+class WeighedMap(Frozen):
+    """Totals from a part of the items."""
+
+    total: Weighed
+    categories: dict[str, Weighed]
+    unanswered: int
+    """Chosen items that one of the logs lacks: unchanged in the value, lost at the high end."""
+
+    def to_json(self) -> str:
+        """The totals as JSON."""
+        return self.model_dump_json(indent=2)
+
+
+class Probed(Frozen):
+    """What a few steps on the new data did, which were thrown away."""
+
+    model: str
+    steps: int
+    learning_rate: float
+    found: WeighedMap

@@ -1,8 +1,9 @@
 """Ask a part of the items, and still say what all of them lost.
 
-Items are drawn with known chances, the risky ones more often, and each counts as many times as its
-chance is small (Horvitz and Thompson, 1952). So totals are right on average, whatever the forecast
-was worth; a good forecast makes them sharp.
+Items are drawn with known chances, the risky ones more often. A line through the asked items says
+from forecast and chance before what every item should have lost; what the asked ones lost beyond
+it counts as many times as their chance is small (the regression estimator of survey sampling). So
+totals are right on average, whatever the forecast was worth; a good forecast makes them sharp.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from scipy import special
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import replacing
-from forgetmap.base.model import Frozen
 from forgetmap.base.parquet import damage_told
 from forgetmap.base.sealed import EMPTY, SEAL, check_sealed, seal
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.mitigate.forecast.build import read_risks
 from forgetmap.mitigate.forecast.items import Floats, Log, groups
+from forgetmap.mitigate.forecast.model import Weighed, WeighedMap
 from forgetmap.pairing.two_logs import pair
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read_all
@@ -34,6 +35,10 @@ from forgetmap.stats.estimate import Estimate
 CHOSEN_FILE = "chosen.parquet"
 _FLOOR = 0.1
 """No item is drawn more seldom than this share of the mean: a bad forecast must not cost much."""
+_SLOPES = 4
+"""Numbers of the line through the asked items."""
+_FEWEST = 10 * _SLOPES
+"""Asked items that a line needs."""
 
 
 class Chosen(NamedTuple):
@@ -42,6 +47,8 @@ class Chosen(NamedTuple):
     task: NDArray[np.object_]
     item: NDArray[np.uint64]
     category: NDArray[np.object_]
+    risk: Floats
+    chance: Floats
     inclusion: Floats
     """The chance with which each was drawn."""
     drawn: NDArray[np.bool_]
@@ -114,6 +121,8 @@ def choose(risks: str | Path, budget: int, seed: int = 0) -> Chosen:
         np.array(table["task"].to_pylist(), dtype=object),
         table["item"].to_numpy(),
         np.array(table["category"].to_pylist(), dtype=object),
+        risk,
+        chance,
         chances,
         draw(chances, np.random.default_rng(seed)),
     )
@@ -149,6 +158,8 @@ def write_chosen(folder: str | Path, chosen: Chosen) -> None:
             "task": pa.array(list(chosen.task), pa.string()),
             "item": pa.array(chosen.item, pa.uint64()),
             "category": pa.array(list(chosen.category), pa.string()),
+            "risk": pa.array(chosen.risk, pa.float64()),
+            "chance": pa.array(chosen.chance, pa.float64()),
             "inclusion": pa.array(chosen.inclusion, pa.float64()),
             "drawn": pa.array(chosen.drawn),
         }
@@ -172,6 +183,8 @@ def read_chosen(folder: str | Path) -> Chosen:
         np.array(table["task"].to_pylist(), dtype=object),
         table["item"].to_numpy(),
         np.array(table["category"].to_pylist(), dtype=object),
+        table["risk"].to_numpy(),
+        table["chance"].to_numpy(),
         table["inclusion"].to_numpy(),
         table["drawn"].to_numpy(zero_copy_only=False),
     )
@@ -180,45 +193,54 @@ def read_chosen(folder: str | Path) -> Chosen:
 # --- what all of them lost ------------------------------------------------------------------------
 
 
-class Weighed(Frozen):
-    """What all items lost and gained, from those that were asked."""
+def expected(
+    values: Floats, drawn: NDArray[np.bool_], inclusion: Floats, risk: Floats, chance: Floats
+) -> Floats:
+    """What every item should have changed by, from a line through those that were drawn.
 
-    items: int
-    asked: int
-    lost: Estimate
-    gained: Estimate
-
-
-class WeighedMap(Frozen):
-    """Totals from a part of the items, by inverse chances."""
-
-    total: Weighed
-    categories: dict[str, Weighed]
-    unanswered: int
-    """Chosen items that one of the logs lacks: unchanged in the value, lost at the high end."""
-
-    def to_json(self) -> str:
-        """The totals as JSON."""
-        return self.model_dump_json(indent=2)
-
-
-def estimate(values: Floats, chances: Floats, items: int) -> Estimate:
-    """The mean over all items, of which those with these chances were drawn.
-
-    The interval has two parts: which items were drawn (Hajek's approximation for draws of a fixed
-    size), and which items there are, as in every other interval of forgetmap.
+    The line sees the forecast, the chance before and how often an item is drawn. Too few items make
+    no line; then nothing is expected.
     """
-    asked = len(values)
-    weighed = values / chances
-    mean = float(weighed.sum() / items)
+    sides = np.column_stack([inclusion, np.ones(len(risk)), chance, risk])
+    asked = inclusion[drawn]
+    if (asked < 1).sum() < _FEWEST:
+        return np.zeros(len(risk))
+    weight = np.sqrt(1 - asked) / asked
+    slopes = np.linalg.lstsq(sides[drawn] * weight[:, None], values * weight, rcond=None)[0]
+    told: Floats = sides @ slopes
+    return told
+
+
+def estimate(
+    values: Floats,
+    drawn: NDArray[np.bool_],
+    inclusion: Floats,
+    told: Floats,
+    inside: NDArray[np.bool_] | None = None,
+) -> Estimate:
+    """The mean over all items, or those inside, from the values of those that were drawn.
+
+    It is unbiased whatever is `told` of the items beforehand (`expected`). The interval has two
+    parts: which items were drawn (Hajek's approximation for draws of a fixed size, of what is left
+    beyond `told`), and which items there are, as in every other interval of forgetmap.
+    """
+    inside = np.ones(len(told), bool) if inside is None else inside
+    items, mine, chances = int(inside.sum()), inside[drawn], inclusion[drawn]
+    left = np.where(mine, (values - told[drawn]) / chances, 0.0)
+    mean = float((told[inside].sum() + left.sum()) / items)
+    asked, all_asked = int(mine.sum()), len(mine)
     if asked < 2:
-        return Estimate(value=mean, low=0.0, high=1.0)
+        return Estimate(value=max(mean, 0.0), low=0.0, high=1.0)
     open_ = 1 - chances
-    middle = (open_ * weighed).sum() / open_.sum() if open_.sum() > 0 else 0.0
-    drawn = asked / (asked - 1) * (open_ * (weighed - middle) ** 2).sum() / items**2
-    spread = max(float((values**2 / chances).sum() / items - mean**2), 0.0) / items
-    reach = float(special.stdtrit(asked - 1, 0.975)) * np.sqrt(drawn + spread)
-    return Estimate(value=mean, low=max(0.0, mean - reach), high=min(1.0, mean + reach))
+    middle = (open_ * left).sum() / open_.sum() if open_.sum() > 0 else 0.0
+    fitted = _SLOPES if told.any() else 1
+    by_draw = all_asked / (all_asked - fitted) * (open_ * (left - middle) ** 2).sum() / items**2
+    square = float((values**2 / chances)[mine].sum() / items)
+    reach = float(special.stdtrit(asked - 1, 0.975)) * np.sqrt(
+        by_draw + max(square - mean**2, 0.0) / items
+    )
+    value = max(mean, 0.0)  # a line may undershoot where almost nothing was lost
+    return Estimate(value=value, low=max(0.0, value - reach), high=min(1.0, value + reach))
 
 
 def _open(found: Estimate, unknown: float) -> Estimate:
@@ -240,16 +262,20 @@ def weigh(chosen: Chosen, before: Log, after: Log) -> WeighedMap:
     missing = np.isnan(falls)
     falls = np.nan_to_num(falls)
     chances = chosen.inclusion[chosen.drawn]
+    # What was lost and what was gained have a line each: neither may stand for the other.
+    changes = [np.maximum(way * falls, 0) for way in (1, -1)]
+    design = chosen.drawn, chosen.inclusion
+    lines = [expected(change, *design, chosen.risk, chosen.chance) for change in changes]
 
     def weighed(inside: NDArray[np.bool_]) -> Weighed:
         mine = inside[chosen.drawn]
         many = int(inside.sum())
         unknown = float((missing[mine] / chances[mine]).sum() / many)
-        found = (
-            _open(estimate(np.maximum(way * falls[mine], 0), chances[mine], many), unknown)
-            for way in (1, -1)
+        lost, gained = (
+            _open(estimate(change, *design, told, inside), unknown)
+            for change, told in zip(changes, lines, strict=True)
         )
-        return Weighed(items=many, asked=int(mine.sum()), lost=next(found), gained=next(found))
+        return Weighed(items=many, asked=int(mine.sum()), lost=lost, gained=gained)
 
     everywhere = np.ones(len(chosen.drawn), bool)
     parts = {}

@@ -17,6 +17,7 @@ from forgetmap.mitigate.forecast.model import (
     Models,
     Spread,
     apart,
+    at_level,
     auc,
     by_category,
     calibration,
@@ -68,6 +69,10 @@ class Quality(Frozen):
     """Mean distance between the chance told and the share lost, among items that were known."""
     calibration_error_all: float
     """Among all items; those that were never known make it easy, as they cannot be lost."""
+    level_off: float
+    """How far the share of known items that a training costs is from the one told; the mean."""
+    calibration_error_at_level: float
+    """Calibration error of known items if that share were known beforehand for each training."""
     curve: list[Bin]
     """Of known items: chance to turn wrong and share that did."""
     riskiest_quarter: float
@@ -109,12 +114,16 @@ def forecast_unseen(
 
 def quality(told: Sequence[Told], never_saw: str, history: bool) -> Quality:
     """What is said of forecasts once the trainings were done."""
-    known, every, held = list[float](), list[float](), list[float]()
+    known, every, held, off = list[float](), list[float](), list[float](), list[float]()
+    at_levels = list[Floats]()
     for each in told:
         flipped, flip = each.training.flipped, each.forecast.flip
         known += [
             found for found in [auc(flip[each.knew], flipped[each.knew])] if found is not None
         ]
+        told_share, lost_share = flip[each.knew].mean(), flipped[each.knew].mean()
+        off.append(abs(float(told_share - lost_share)))
+        at_levels.append(at_level(flip[each.knew], float(lost_share)))
         every += [found for found in [auc(flip, flipped)] if found is not None]
         quarter = np.argsort(-each.forecast.loss, kind="stable")[: len(flip) // 4]
         held.append(float(each.training.loss[quarter].sum() / max(each.training.loss.sum(), 1e-9)))
@@ -122,6 +131,7 @@ def quality(told: Sequence[Told], never_saw: str, history: bool) -> Quality:
     happened = np.concatenate([each.training.flipped for each in told]).astype(float)
     inside = np.concatenate([each.knew for each in told])
     bins = calibration(flips[inside], happened[inside])
+    leveled = calibration(np.concatenate(at_levels), happened[inside])
     return Quality(
         never_saw=never_saw,
         history=history,
@@ -130,6 +140,8 @@ def quality(told: Sequence[Told], never_saw: str, history: bool) -> Quality:
         auc_all=float(np.mean(every)),
         calibration_error=calibration_error(bins),
         calibration_error_all=calibration_error(calibration(flips, happened)),
+        level_off=float(np.mean(off)),
+        calibration_error_at_level=calibration_error(leveled),
         curve=bins,
         riskiest_quarter=float(np.mean(held)),
     )

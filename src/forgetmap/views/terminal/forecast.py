@@ -10,7 +10,7 @@ from rich.text import Text
 
 from forgetmap.base.words import clean, percent
 from forgetmap.mitigate.forecast.build import Check, Forecast
-from forgetmap.mitigate.forecast.sampling import WeighedMap
+from forgetmap.mitigate.forecast.model import Probed, WeighedMap
 from forgetmap.mitigate.forecast.validate import Quality
 from forgetmap.stats.estimate import interval
 from forgetmap.views.terminal.console import say, say_notes
@@ -52,6 +52,18 @@ def _forecast(told: Forecast, out: Console) -> None:
     for why, count in told.left_out.items():
         say(out, f"left out: {count:,} items ({why})")
     say_notes(out, told.notes)
+    if told.probe is not None:
+        _probed(told.probe, out)
+
+
+def _probed(probe: Probed, out: Console) -> None:
+    say(
+        out,
+        f"Apart from the forecast: a probe of {probe.steps} steps at {probe.learning_rate:g}, "
+        "thrown away. It changes no risk.",
+        "bold",
+    )
+    _weighed(probe.found, out)
 
 
 def _of_model(told: Forecast) -> str:
@@ -127,7 +139,7 @@ def _weighed(told: WeighedMap, out: Console) -> None:
         for name, part in told.categories.items()
     ]
     print_table(out, ("category", "items", "asked", "lost", "gained"), rows)
-    say(out, "Each item counts by the inverse of its chance of being drawn.", "dim")
+    say(out, "Items count so that the total is that of all, whichever were drawn.", "dim")
     if told.unanswered:
         say(
             out,
