@@ -85,8 +85,8 @@ def lost_items(result: ForgettingMap) -> list[list[Any]]:
 def _to_wandb(result: ForgettingMap) -> str:
     import wandb
 
-    own = wandb.run is None
-    run = wandb.init(project=PROJECT, name=_title(result)) if own else wandb.run
+    running = wandb.run
+    run = running or wandb.init(project=PROJECT, name=_title(result))
     table = wandb.Table(columns=list(_COLUMNS), data=lost_items(result))
     with _page(result) as page:
         run.log({**metrics(result), f"{PROJECT}/lost_items": table})
@@ -94,7 +94,7 @@ def _to_wandb(result: ForgettingMap) -> str:
         artifact = wandb.Artifact(f"{PROJECT}-map", type="evaluation")
         artifact.add_file(str(page))
         run.log_artifact(artifact)
-        if own:
+        if running is None:
             run.finish()  # waits until the page is taken
     return f"logged to W&B: {run.settings.sync_dir}"
 
