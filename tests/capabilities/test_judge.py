@@ -603,7 +603,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(make):
     responses = [f"answer {n}" for n in range(40)]
     with serving(behave) as server:
         judge = make(server, attempts=1, failure_budget=0.01, concurrency=1)
-        with pytest.raises(JudgeStopped, match=r"2 of 40 .*HTTP 500.*budget of 1.0%.*is kept"):
+        with pytest.raises(JudgeStopped, match=r"2 of 40 .*HTTP 500.*budget of 1.0 %.*is kept"):
             judge.score("coherence", [ITEM] * 40, responses)
     with serving(good()) as server:
         found = make(server).score("coherence", [ITEM] * 40, responses)["coherence"]

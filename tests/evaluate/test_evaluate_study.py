@@ -54,10 +54,10 @@ def test_what_is_missing_is_made_once(serve, work: Workplace):  # noqa: F811
     result = run_study(work / "study.yaml")
     assert [pair.name for pair in result.pairs] == ["sft-0", "rl-0"]
     assert [round(pair.old.change.value, 3) for pair in result.pairs] == [-0.333, -0.333]
-    asked = len(base.asked), len(tuned.asked)
+    asked = base.questions, tuned.questions
     again = work.worked("eval", "--study", "study.yaml", "--max-tokens", "8")
     assert "answers" not in again.stdout
-    assert (len(base.asked), len(tuned.asked)) == asked == (30, 60)
+    assert (base.questions, tuned.questions) == asked == (30, 60)
 
 
 def test_a_run_that_was_stopped_goes_on(serve, work: Workplace):  # noqa: F811
@@ -69,7 +69,7 @@ def test_a_run_that_was_stopped_goes_on(serve, work: Workplace):  # noqa: F811
     answers.write_text("".join(answers.read_text().splitlines(keepends=True)[:20]))
     done = work.worked("eval", "--study", "study.yaml")
     assert "10 answers, 20 were finished already" in done.stdout
-    assert len(tuned.asked) == 70
+    assert tuned.questions == 70
 
 
 def test_a_run_that_was_stopped_at_its_very_start_goes_on(serve, work: Workplace):  # noqa: F811
@@ -125,4 +125,4 @@ def test_a_ray_cluster_makes_what_is_missing(serve, work: Workplace):  # noqa: F
     assert done.exit_code == 0, done.output
     result = run_study(work / "study.yaml")
     assert [round(pair.old.change.value, 3) for pair in result.pairs] == [-0.333, -0.333]
-    assert (len(base.asked), len(tuned.asked)) == (30, 60)
+    assert (base.questions, tuned.questions) == (30, 60)

@@ -201,10 +201,11 @@ def test_two_models_on_the_command_line_go_straight_to_drift(
         "base": Knowing("base", items),
         "tuned": Knowing("tuned", items, ("arithmetic.open",)),
     }
-    monkeypatch.setattr(
-        "forgetmap.evaluate.run.open_model",
-        lambda name, how, chat: models[name].learn(few, Asking(chat=chat)),
-    )
+    for where in ("run", "models"):
+        monkeypatch.setattr(
+            f"forgetmap.evaluate.{where}.open_model",
+            lambda name, how, chat: models[name].learn(few, Asking(chat=chat)),
+        )
     monkeypatch.setattr("forgetmap.evaluate.suites.load", lambda source, seed: few)
     said = command("eval", "--before", "base", "--after", "tuned", "--suite", "open-suite",
                    "--chat", "--out", "two", "--json", "drift.json")  # fmt: skip

@@ -512,7 +512,7 @@ def test_a_hundred_pairs_of_a_hundred_tasks_are_quick(browser: Browser, tmp_path
     page.wait_for_selector("html[data-seen]")
     first = int(page.get_attribute("html", "data-seen"))
     page.wait_for_selector(READY)
-    rounds = [page.evaluate(FILTERED) for _ in range(3)]
+    rounds = [page.evaluate(FILTERED) for _ in range(8)]
     times = [min(step) for step in zip(*rounds, strict=True)]  # other programs run here too
     print(json.dumps({"first": first, "filters": times}))
     assert first < FIRST_VIEW_MS
