@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from forgetmap.cli.options import (
-    clear_errors,
-)
+from forgetmap.cli.options import busy, clear_errors
 
 
 def serve(
@@ -39,7 +38,13 @@ def serve(
 
       forgetmap serve maps/tuned --open
     """
-    with clear_errors():
+    with clear_errors(), ExitStack() as working:
         from forgetmap.views.serve import serve as run
 
-        run(paths, host=host, port=port, open_browser=open_, say=typer.echo, task_map=task_map)
+        working.enter_context(busy(False, "opening"))
+
+        def say(line: str) -> None:
+            working.close()  # the page is there
+            typer.echo(line)
+
+        run(paths, host=host, port=port, open_browser=open_, say=say, task_map=task_map)
