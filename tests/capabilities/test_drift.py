@@ -270,6 +270,21 @@ def test_the_gain_of_one_metric_does_not_hide_the_loss_of_another():
         assert found.lost.at_least.low > 0.15
 
 
+def test_no_page_shows_a_capability_with_a_loss_as_better():
+    fallen, risen = [1] * 60 + [0] * 40, [0] * 60 + [1] * 40
+    rows = [
+        scores(one, name="a") + scores(two, name="b")
+        for one, two in (([1] * 100, risen), (fallen, [1] * 100))
+    ]
+    pairs = open_scores(*map(Samples.from_rows, rows))
+    known = manifest(metric(name="a"), metric(name="b"))
+    result = compare_scores(pairs, manifest=known, draws=DRAWS)
+    assert result.capabilities[0].change.value > 0
+    page = heat_map(result, pairs)
+    assert "is worse, the mean is not" in page
+    assert re.search(r'class="chip worse to-worse depth-[1-5]"', page)
+
+
 def test_luck_of_one_metric_is_no_sure_loss_of_its_capability():
     changes = [1] * 50 + [0] * 50, [0] * 6 + [1] * 47 + [0] * 47  # 6 fell, 3 rose
     sides = [scores(one, name="a") + scores(two, name="b") for one, two in (changes, changes[::-1])]

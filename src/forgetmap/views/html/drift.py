@@ -29,6 +29,8 @@ _PAGE = Page(
 )
 _SURE = 2
 """Depth of colour that an undecided change cannot exceed."""
+_SMALL = 0.02
+"""A loss to draw, where nobody knows how large it is."""
 
 
 def heat_map(result: Drift, scores: ScorePairs) -> str:
@@ -74,7 +76,7 @@ def finding(result: Drift) -> str:
     others = f"better in {counts['better'] or 'none'}"
     if not worse:
         return f"No capability of {len(cells)} is surely worse; {others}."
-    worst = min(worse, key=lambda cell: cell.judged.value if cell.judged else 0.0)
+    worst = min(worse, key=_net)
     most = f", most in {clean(worst.name, 60)} ({_told(worst)})" if len(worse) > 1 else ""
     only = f": {clean(worst.name, 60)} ({_told(worst)})" if len(worse) == 1 else ""
     return f"Worse in {len(worse)} of {len(cells)} capabilities{most}{only}; {others}."
@@ -111,8 +113,13 @@ def _range(found: Between) -> dict[str, float | str | None]:
 
 
 def _told(cell: CapabilityDrift) -> str:
-    """A change in percent of before, or in points of the range where that is withheld."""
-    value = cell.judged.value if cell.judged else 0.0
+    """A change in percent of before, or in points of the range where that is withheld.
+
+    Where one metric is worse and the mean is not, the mean would hide it.
+    """
+    value = _net(cell)
+    if value >= 0:
+        return f"{clean(cell.worst or 'one metric', 60)} is worse, the mean is not"
     text = minus(signed(value))
     return text if cell.relative else text.replace(" %", "\u00a0pt")
 
@@ -123,8 +130,16 @@ def _share_of_range(cell: MetricDrift) -> float | None:
     return None if low is None or high is None else cell.change.value / (high - low)
 
 
+def _net(cell: CapabilityDrift) -> float:
+    return cell.judged.value if cell.judged else 0.0
+
+
 def _colour_of_capability(cell: CapabilityDrift) -> str:
-    return _colour(cell.judged.value if cell.judged else 0.0, cell.two_sided, cell.verdict)
+    """What is worse has the colour of a loss, whatever its other metrics gained."""
+    value = _net(cell)
+    if cell.verdict == "worse" and value >= 0:
+        value = -(cell.lost.at_least.value if cell.lost else _SMALL)
+    return _colour(value, cell.two_sided, cell.verdict)
 
 
 def _colour_of_metric(cell: MetricDrift) -> str:
