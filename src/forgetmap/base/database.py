@@ -63,6 +63,16 @@ def quoted(*texts: str) -> str:
     return ", ".join("'{}'".format(text.replace("'", "''")) for text in texts)
 
 
+def identifier(name: str) -> str:
+    """SQL for the name of a column.
+
+    Example:
+        >>> identifier('the "best" score')
+        '"the ""best"" score"'
+    """
+    return '"{}"'.format(name.replace('"', '""'))
+
+
 def plain_path(path: Path) -> str:
     """A path in which DuckDB finds no pattern.
 

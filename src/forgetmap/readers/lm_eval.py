@@ -12,7 +12,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +39,8 @@ from forgetmap.readers.framework import (
     number_repeats,
     split_stamp,
 )
+from forgetmap.readers.lm_eval_columns import LARGE, TROUBLE, Rows, plain_rows
+from forgetmap.readers.table_files import Ticks
 from forgetmap.samples.identity import content_hash, wording_hash
 from forgetmap.samples.options import OPTION_COLUMNS, softmax
 from forgetmap.samples.table import (
@@ -110,8 +114,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
     def batches() -> Iterator[pa.RecordBatch]:
         for run, file, repeat in numbered:
             about = abouts[file.with_name(f"results_{run.stamp}.json")]
-            for part in _parts(run, file, about, how, meta.warnings):
-                yield _batch(run, file, repeat * REPEATS_PER_RUN, part, how)
+            yield from _batches(run, file, about, repeat * REPEATS_PER_RUN, how, meta.warnings)
 
     return Samples.collect(batches(), meta)
 
@@ -170,7 +173,7 @@ def _item_columns(how: ReadOptions) -> tuple[str, ...]:
 
 
 class _Part:
-    """Some lines of a file: an item each, and the scores of them all, in their order."""
+    """Some lines of a file, read one by one: an item each, and the scores of them all."""
 
     def __init__(self) -> None:
         self.lines: list[int] = []
@@ -183,29 +186,92 @@ class _Part:
         self.characters = 0
         """Of the text of all rows: an item's are in the row of each of its scores."""
 
+    def rows(self, how: ReadOptions) -> Rows:
+        """The same by columns."""
+        # Not zip(*items): its thousands of iterators set off the garbage collector again and again.
+        columns = {
+            name: _column(name, [item[place] for item in self.items])
+            for place, name in enumerate(_item_columns(how))
+        }
+        return Rows(
+            columns,
+            pa.array(self.lines),
+            np.repeat(np.arange(len(self.items)), self.counts),
+            _column("metric", [metric for metric, _ in self.metrics]),
+            _column("repeat", [index for _, index in self.metrics]),
+            _column("score", self.scores),
+        )
 
-def _parts(
-    run: Run, file: Path, about: RunFile | None, how: ReadOptions, warnings: list[str]
-) -> Iterator[_Part]:
-    """Read a file, as many lines at a time as make a batch."""
+
+class _Seen:
+    """What the lines of a file told so far, by either road."""
+
+    def __init__(self) -> None:
+        self.lines: Counter[str] = Counter()
+        """By filter."""
+        self.without = 0
+        """Lines that hold no score."""
+        self.left_out: set[str] = set()
+        """Metrics that are no scores."""
+
+
+def _batches(
+    run: Run, file: Path, about: RunFile | None, first: int, how: ReadOptions, warnings: list[str]
+) -> Iterator[pa.RecordBatch]:
+    """Read a file; `first` is the number of the first repeat."""
     filters = about.filters.get(run.task, []) if about else []
-    left_out: set[str] = set()
-    seen: Counter[Any] = Counter()
-    lines: Counter[str] = Counter()  # by filter
-    without = 0
-    part = _Part()
+    seen = _Seen()
+    for rows in _rows(file, filters, how, seen, warnings):
+        yield _batch(run, file, first, rows)
+    how.tally.records += seen.lines.total() - seen.without
+    how.tally.leave_out(seen.without)
+    if seen.without:
+        warnings.append(f"{run.task}: {seen.without} lines hold no score and were left out")
+    if seen.left_out:
+        are = "metric {} is not a score" if len(seen.left_out) == 1 else "metrics {} are no scores"
+        warnings.append(f"{run.task}: {are.format(some(seen.left_out))} of single items, left out")
+    if about and seen.lines:
+        note_count(run.task, about.counts.get(run.task), max(seen.lines.values()), warnings)
+
+
+def _rows(
+    file: Path, filters: list[str], how: ReadOptions, seen: _Seen, warnings: list[str]
+) -> Iterator[Rows]:
+    """The lines by columns, as many at a time as make a batch: quickly, as far as that goes."""
+    if how.text or how.wording or file.suffix == ".json" or file.stat().st_size < LARGE:
+        yield from _one_by_one(file, filters, how, seen, warnings)
+        return
+    ticks = Ticks(file, how)
+    how.tally.files.add(file)
+    try:
+        for rows, told in plain_rows(file):
+            yield rows
+            seen.lines.update(told.filters)
+            seen.left_out |= told.left_out
+            ticks.bytes(told.size)
+    except TROUBLE:  # line by line it is told, or coped with
+        quiet = replace(how, tick=lambda _bytes: None)
+        yield from _one_by_one(file, filters, quiet, seen, warnings)
+    ticks.finish()
+
+
+def _one_by_one(
+    file: Path, filters: list[str], how: ReadOptions, seen: _Seen, warnings: list[str]
+) -> Iterator[Rows]:
+    """The lines that were not seen yet."""
+    part, nths = _Part(), Counter[Any]()
     records = json_list(file, how) if file.suffix == ".json" else json_lines(file, how, warnings)
-    for line, record in records:
+    for line, record in islice(records, seen.lines.total(), None):
         with malformed(file, line, "not an lm-eval sample"):
             if "filter" not in record:  # before 0.4.7 a repeated doc_id means the next filter
-                nth = seen[record["doc_id"]]
-                seen[record["doc_id"]] += 1
+                nth = nths[record["doc_id"]]
+                nths[record["doc_id"]] += 1
                 record["filter"] = filters[nth] if nth < len(filters) else _unnamed_filter(nth)
             item = _item(record, how)
-            scores = _scores(record, left_out)
-            lines[str(record["filter"])] += 1
+            scores = _scores(record, seen.left_out)
+            seen.lines[str(record["filter"])] += 1
         if not scores:
-            without += 1
+            seen.without += 1
             continue
         if how.text:
             part.characters += text_length(item) * len(scores)
@@ -215,43 +281,29 @@ def _parts(
         part.metrics.extend(scores)
         part.scores.extend(scores.values())
         if len(part.scores) >= BATCH_ROWS or part.characters >= BATCH_CHARACTERS:
-            yield part
+            yield part.rows(how)
             part = _Part()
     if part.items:
-        yield part
-    how.tally.records += lines.total() - without
-    how.tally.leave_out(without)
-    if without:
-        warnings.append(f"{run.task}: {without} lines hold no score and were left out")
-    if left_out:
-        are = "metric {} is not a score" if len(left_out) == 1 else "metrics {} are no scores"
-        warnings.append(f"{run.task}: {are.format(some(left_out))} of single items, left out")
-    if about and lines:
-        note_count(run.task, about.counts.get(run.task), max(lines.values()), warnings)
+        yield part.rows(how)
 
 
-def _batch(run: Run, file: Path, first: int, part: _Part, how: ReadOptions) -> pa.RecordBatch:
+def _batch(run: Run, file: Path, first: int, rows: Rows) -> pa.RecordBatch:
     """One row per score, built column by column; `first` is the number of the first repeat."""
-    # Not zip(*items): its thousands of iterators set off the garbage collector again and again.
-    columns = {
-        name: _column(name, [item[place] for item in part.items])
-        for place, name in enumerate(_item_columns(how))
-    }
-    line = pa.array(part.lines).cast(pa.string())
+    columns = dict(rows.items)
+    line = rows.lines.cast(pa.string())
     columns["source"] = pc.binary_join_element_wise(file_name(file), line, ":")
-    of_item = np.repeat(np.arange(len(part.items)), part.counts)
-    columns = {name: column.take(of_item) for name, column in columns.items()}
-    columns["metric"] = _column("metric", [metric for metric, _ in part.metrics])
-    columns["repeat"] = _column("repeat", [first + index for _, index in part.metrics])
-    columns["score"] = score = _column("score", part.scores)
+    columns = {name: column.take(rows.of_item) for name, column in columns.items()}
+    columns["metric"], columns["score"] = rows.metric, rows.score
+    columns["repeat"] = pc.add(rows.repeat, pa.scalar(first, pa.int32()))
     # Chance and the options' probabilities belong to a plain pick among k options.
+    score = rows.score
     plain = pc.fill_null(pc.or_(pc.equal(score, 0.0), pc.equal(score, 1.0)), fill_value=True)
     probable = pc.and_(plain, pc.equal(columns["metric"], "acc"))
     # An answer that was not found can only have been counted as wrong.
     kept = {"k": plain, "status": pc.equal(score, 0.0)}
     kept |= dict.fromkeys(("gold_probability", *OPTION_COLUMNS), probable)
-    for name, where in kept.items():
-        columns[name] = pc.if_else(where, columns[name], None)
+    for name in kept.keys() & columns.keys():
+        columns[name] = pc.if_else(kept[name], columns[name], None)
     for name, text in (("model", run.model), ("run", run.stamp), ("task", run.task)):
         columns[name] = pa.repeat(storable(text), len(score))
     return complete(columns)

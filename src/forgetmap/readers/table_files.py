@@ -23,7 +23,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.csv
 
-from forgetmap.base.database import connect, plain_path, quoted
+from forgetmap.base.database import connect, identifier, plain_path, quoted
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import head, lines, open_binary, temporary_folder
 from forgetmap.base.json import parse_json, read_json
@@ -399,7 +399,7 @@ def _json_batches(file: Path, names: list[str], columns: Sequence[str]) -> Itera
     known = {name.lower() for name in names}
     late = [name for name in _LATE if name not in known]
     declared = ", ".join(f"{quoted(name)}: 'JSON'" for name in [*outer, *late])
-    selected = [f"CAST({name} AS VARCHAR) AS {name}" for name in map(_identifier, outer)]
+    selected = [f"CAST({name} AS VARCHAR) AS {name}" for name in map(identifier, outer)]
     with connect() as connection:
         rows = connection.sql(
             f"""SELECT {", ".join(selected)},
@@ -418,10 +418,6 @@ _LATE = (
     *("repeat", "seed", "epoch"),
 )
 """Columns that must not be missed, should they come up late in a file."""
-
-
-def _identifier(name: str) -> str:
-    return '"{}"'.format(name.replace('"', '""'))
 
 
 def _filled(batch: pa.RecordBatch) -> list[str]:

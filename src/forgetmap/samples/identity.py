@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 import duckdb
+import numpy as np
 import orjson
 import pyarrow as pa
+from numpy.typing import NDArray
 
 
 def content_hash(*parts: object) -> int:
@@ -38,6 +40,23 @@ def content_hash(*parts: object) -> int:
 _EMPTY = blake2b(digest_size=8)
 
 
+def content_hashes(contents: Iterable[object], texts: Iterable[str]) -> NDArray[np.uint64]:
+    """`content_hash(content, text)` of many pairs of an object and a text, more quickly.
+
+    Example:
+        >>> pairs = [{"b": 1, "a": 2}, [3]], ["one", "two"]
+        >>> content_hashes(*pairs).tolist() == [content_hash(*pair) for pair in zip(*pairs)]
+        True
+    """
+    digests = []
+    for content, text in zip(contents, texts, strict=True):
+        first, second = as_json(content), text.encode("utf-8", "surrogatepass")
+        hashed = _EMPTY.copy()
+        hashed.update(b"json %d %btext %d %b" % (len(first), first, len(second), second))
+        digests.append(hashed.digest())
+    return np.frombuffer(b"".join(digests), ">u8").astype(np.uint64)
+
+
 def hash_contents(
     columns: Sequence[pa.Array | None], connection: duckdb.DuckDBPyConnection
 ) -> pa.Array:
@@ -49,12 +68,18 @@ def hash_contents(
     """
     named = {f"part{number}": column for number, column in enumerate(columns)}
     given = {name: column for name, column in named.items() if column is not None}
-    connection.register("contents", pa.table(given))
+    table = pa.table(given)
+    # In parts, so that DuckDB hashes on all cores: one part keeps one core busy.
+    connection.register("contents", pa.Table.from_batches(table.to_batches(_PART), table.schema))
     parts = ", ".join(f"strlen({name}), ' ', {name}" if name in given else "'0 '" for name in named)
     lower = f"(md5_number(concat({parts})) & {2**64 - 1})::UBIGINT"
     item = f"CASE WHEN part0 <> '' THEN {lower} END"
     hashed = connection.sql(f"SELECT {item} FROM contents")
     return hashed.to_arrow_table().column(0).combine_chunks()
+
+
+_PART = 16_384
+"""Items that one core hashes at a time."""
 
 
 def wording_hash(question: str, options: Sequence[str], answer: str) -> int:
