@@ -116,7 +116,7 @@ def evaluate(
         typer.Option(
             metavar="NAME",
             help="cpu, cuda, cuda:1, mps; auto spreads a model over all cards. By default, the "
-            "best one here. Twice: of before and after.",
+            "best one here. Twice: of before and after, asked at once on two cards.",
         ),
     ] = None,
     batch: Batch = "auto",

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from forgetmap.evaluate.results import (
     write_responses,
     write_results,
 )
+from forgetmap.evaluate.side_by_side import apart, at_once
 from forgetmap.evaluate.store import Store
 from forgetmap.samples.comparability import CHOSEN
 from forgetmap.samples.identity import content_hash
@@ -380,31 +382,38 @@ def compare_models(
     asking: Asking | None = None,
     running: Running | tuple[Running, Running] | None = None,
     spread: Callable[[str, Running], Work | None] = lambda _model, _how: None,
+    progress: Progress = lambda _done, _all: None,
     **options: Any,
 ) -> tuple[Samples, Samples]:
     """Evaluate two models under the same settings, into `OUT/before` and `OUT/after`.
 
     Sampled answers of the two are drawn with different seeds: the noise floor is told apart from
     change by answers that are independent of each other. `running` may be a pair, for weights of
-    two revisions or two devices. `spread` gives what puts jobs to a model, by the model's name;
-    other options are those of `evaluate`.
+    two revisions or two devices. Models on two cards or two servers are asked at the same time.
+    `spread` gives what puts jobs to a model, by the model's name; other options are those of
+    `evaluate`.
     """
     asking = asking or Asking()
     loaded = load_suite(suite, asking.seed)
+    names = before, after
     both = running if isinstance(running, tuple) else (running or Running(),) * 2
+
+    def ask(model: Model, place: int, progress: Progress) -> Samples:
+        return evaluate(
+            model,
+            loaded,
+            Path(out) / ("before", "after")[place],
+            asking=dataclasses.replace(asking, seed=asking.seed + place),
+            work=spread(names[place], both[place]),
+            progress=progress,
+            **options,
+        ).samples
+
     first = open_model(before, both[0], chat=asking.chat)
+    if apart(names, both):
+        second = open_model(after, both[1], chat=asking.chat)
+        one, other = at_once([partial(ask, first, 0), partial(ask, second, 1)], progress)
+        return one, other
     models = [first, open_after(first, after, both[1], chat=asking.chat)]
     del first  # or its weights would stay in memory while the other one is asked
-    sides = []
-    for place, (name, side) in enumerate(((before, "before"), (after, "after"))):
-        how = dataclasses.replace(asking, seed=asking.seed + place)
-        done = evaluate(
-            models.pop(0),
-            loaded,
-            Path(out) / side,
-            asking=how,
-            work=spread(name, both[place]),
-            **options,
-        )
-        sides.append(done.samples)
-    return sides[0], sides[1]
+    return ask(models.pop(0), 0, progress), ask(models.pop(0), 1, progress)
