@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from forgetmap.answers import programs, structure, wrapping
+from forgetmap.answers.copied import own_lines
 
 _THINKS = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _NAMED_VALUE = re.compile(
@@ -14,18 +15,19 @@ _NAMED_VALUE = re.compile(
 )
 """A line that gives a value a name."""
 _NOTATION = re.compile(
-    r"```|\{(?!\.{3}\})|</?\w{1,20}>|^\s{0,40}(?:(?:def|class) \w|"
+    r"```|\{|</?\w{1,20}>|^\s{0,40}(?:(?:def|class) \w|"
     r"\W{0,3}\w[\w.]{0,80}\(.{0,500}\)\W{0,12}$|import \w+|from [\w.]+ import|"
     r"return\b.{0,80}[\w)\]]$|print\(|function \w{1,60}\(|(?:const|let|var) \w+ ?=|#include\b|"
-    r"public \w+|SELECT\b)",
+    r"public \w+|SELECT\b|for \w+ in .{1,80}:$|while .{1,80}:$|\w{1,40} ?= ?lambda\b|"
+    r"(?:el)?if .{0,60}[=<>(].{0,60}:$)",
     re.MULTILINE,
 )
 """What no sentence has: a fence, a brace, a tag, a call in a line alone, a line of a program."""
-_COPIED = 4
-"""Words from which a part of a line of the question is a copy; one word may be an answer."""
 _NAMED_VALUES = 2
 """Lines with a named value from which a text is in a notation."""
-_CALLED = re.compile(r"\w\(")
+_BRACKET = re.compile(r"(\w+)?(?:(?<=\w)( ))?([(\[{])|[)\]}]")
+"""A bracket, and the name before it."""
+_CLOSES = {")": "(", "]": "[", "}": "{"}
 _LISTED = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)]|[A-Za-z][.)])\s+(\S.*)")
 _SENTENCE = re.compile(r"\s\S.*[.!?](?:\s|$)|[.!?]\s+\S", re.DOTALL)
 """What no value has: an end after two words or more, or something after an end."""
@@ -51,8 +53,10 @@ def lists_values(now: str) -> bool:
         return not any(_SENTENCE.search(item) for item in items)
     if len(lines) > 1:  # numbers in lines of their own
         return len(lines) >= _ROW and all(_NUMBER_LINE.fullmatch(line) for line in lines)
-    parts = now.strip().rstrip("., ").split(",")
-    return len(parts) >= _ROW and all(
+    row = items[0] if items else now
+    inner = row.strip().removeprefix("[").removesuffix("]")
+    parts = inner.rstrip("., ").split(",")
+    return len(parts) >= (_ROW if inner == row.strip() else 2) and all(
         0 < len(part.split()) <= _ROW and not _SENTENCE.search(part) for part in parts
     )
 
@@ -67,27 +71,6 @@ def has_notation(text: str, prompt: str | None) -> bool:
     own = own_lines(text, prompt)
     named = sum(_NAMED_VALUE.match(line) is not None for line in own)
     return named >= _NAMED_VALUES or _NOTATION.search("\n".join(own)) is not None
-
-
-def own_lines(text: str, prompt: str | None) -> list[str]:
-    """The lines of a text that are not copied from the question, whole or in part.
-
-    Example:
-        >>> own_lines("A man who bakes bread.\\nbaker", "What do you call a man who bakes bread?")
-        ['baker']
-    """
-    known = [_bare(line) for line in (prompt or "").splitlines()]
-    return [line for line in text.splitlines() if line.strip() and not _is_copied(line, known)]
-
-
-def _is_copied(line: str, known: list[str]) -> bool:
-    bare = _bare(line)
-    return bare in known or (len(bare.split()) >= _COPIED and any(bare in one for one in known))
-
-
-def _bare(line: str) -> str:
-    """A line without capital letters and without marks at its ends."""
-    return line.strip(" \t.,;:!?\"'").casefold()
 
 
 def dressed_down(text: str, form: str | None) -> str:
@@ -127,7 +110,7 @@ def wraps(now: str, was: str) -> bool:
     if form == "code":
         ours, theirs = programs.functions(was), programs.functions(now)
         return (bool(ours) and ours.items() <= theirs.items()) or wanted in _read(parts, form, was)
-    if form == "call" and wanted == wrapping.calls_in(now):
+    if form == "call" and not is_json(was) and wanted == wrapping.calls_in(now):
         return True
     values = _read([*parts, *wrapping.spans(now)], form, was)
     return wanted in values or (form == "json" and wanted in map(envelope, values))
@@ -170,11 +153,9 @@ def holds_an_answer(text: str, was: str) -> bool:
     if form == "call":
         return calls_something(text, was)
     if form == "json":
-        return holds_an_object(text) or isinstance(
-            answer_in(text, form), type(answer_in(was, form))
-        )
-    if answer_in(text, form) is not None:
-        return True
+        found = answer_in(text, form)
+        same = bool(found) and isinstance(found, type(answer_in(was, form)))
+        return same or holds_an_object(text)
     return programs.does_something(text) or _DEFINED.search(text) is not None
 
 
@@ -195,7 +176,7 @@ def holds_an_object(text: str) -> bool:
     """Whether something in braces gives names to values, and is closed."""
     if any(is_map(value) and value for value in map(structure.as_json, wrapping.spans(text))):
         return True
-    return len(structure.loose_object(text)) > 1 and not unclosed(text)
+    return bool(structure.loose_object(text)) and not unclosed(text)
 
 
 def open_fence(text: str) -> bool:
@@ -291,16 +272,25 @@ def thinks_on(text: str) -> bool:
 
 
 def unclosed(text: str) -> bool:
-    """Whether a fence or a bracket is open at the end; one in a sentence (as this) is no call.
+    """Whether a fence, a brace or a call is open at the end; (as this) in a sentence is no call.
 
     Example:
         >>> unclosed('{"a": 1'), unclosed("f(a="), unclosed("so far (as"), unclosed("[f(1]")
         (True, True, False, False)
+        >>> unclosed("g(0) f((1, 2"), unclosed("set_heat (room"), unclosed("(f(1) and so on")
+        (True, True, False)
     """
     if open_fence(text):
         return True
     body = text.strip().strip("`").strip()
     if body.endswith((")", "]", "}")):  # whatever was forgotten, it did not stop in the middle
         return False
-    called = len(_CALLED.findall(body)) > body.count(")")
-    return called or any(body.count(left) > body.count(right) for left, right in ("[]", "{}"))
+    opened: list[tuple[str, bool]] = []
+    for found in _BRACKET.finditer(body):
+        name, space, bracket = found.groups()
+        if bracket is None:
+            opened = opened[:-1] if opened and opened[-1][0] == _CLOSES[found[0]] else opened
+        else:
+            called = bool(name) and (not space or "_" in name)
+            opened.append((bracket, bracket != "(" or called))
+    return any(counts for _, counts in opened)

@@ -23,11 +23,12 @@ _CALCULATES = re.compile(
 """A calculation without its result, or without its last part."""
 _HANGS = re.compile(
     r"(?::|\w_|\ba|\b(?i:the|an|of|to|and|or|is|are|was|were|that|which|with|for|in|on|by|from|as|"
-    r"at|be|this|its|his|her|their|we|you|il|la|le|les|de|du|des|et|est|un|une|que|el|los|y|es|en|"
+    r"at|be|this|its|his|their|than|because|has|have|my|your|our|between|into|we|you|il|la|le|les|"
+    r"de|du|des|et|est|un|une|que|el|los|y|es|en|"
     r"der|die|das|und|ist|ein|eine|von|zu))\s*\Z"
 )
 """After these something must follow; a large A may be the letter of an option."""
-_FEWEST_HANGING = 3
+_FEWEST_HANGING, _FEWEST_BEFORE_COLON = 2, 3
 
 
 def unfinished(text: str) -> bool:
@@ -44,15 +45,26 @@ def unfinished(text: str) -> bool:
     if last.endswith((",", "=")) or _CALCULATES.fullmatch(last.rpartition("=")[2]):
         return True
     if len(text.split()) >= _FEWEST_HANGING and _HANGS.search(text[-40:]):
-        return count >= _FEWEST_HANGING or not last.endswith(":")  # a short line may be a heading
+        return count >= _FEWEST_BEFORE_COLON or not last.endswith(":")  # else it is a heading
     return count >= _SENTENCE and not _STOPS.search(last[-200:])
 
 
 # --- in circles -----------------------------------------------------------------------------------
 
-_WORD = re.compile(r"\w+(?:['’]\w+)*|\"{3}")
-_MARKS = re.compile(r"^[ \t]{0,9}(?:[A-Za-z]|\d{1,3})[:.)][ \t]{1,9}(?=[^\d\s])", re.MULTILINE)
-"""The letter or number of a line in a list: lines that differ in it alone say the same."""
+_WORD = re.compile(
+    r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*|^[ \t]{0,40}(?:[-*+•]|\"{3})[ \t]{0,9}$", re.MULTILINE
+)
+"""A word or number; a sign too, if nothing else stands in its line."""
+_MARK = r"(?:[A-Za-z]|\d{1,3})[:.)]"
+_MARKS = re.compile(
+    rf"^[ \t]{{0,9}}(?:(?:{_MARK}[ \t]{{1,9}}){{1,9}}(?=\S)(?!{_MARK}(?:\s|\Z))|"
+    rf"{_MARK}[ \t]{{1,9}}(?=\S))",
+    re.MULTILINE,
+)
+"""The marks of a line in a list: lines that differ in them alone say the same.
+
+In a line of marks only the first is one.
+"""
 _GROUP, _THRICE = 4, 3
 """So many words in a row, so many times anywhere, are a circle."""
 _IN_A_ROW = {1: 4, 2: 3, 3: 3}
@@ -62,7 +74,7 @@ _WHOLE = 3
 four those that must be there where it is cut off."""
 _STUTTERS = re.compile(r"(?=\S{20})(\S{0,11}?\w)\1{5,}")
 """Letters that come again and again without a space."""
-_OPEN_END = re.compile(r"[\w,:]\s*\Z")
+_OPEN_END = re.compile(rf"[\w,:]\s*\Z|\n[ \t]{{0,9}}{_MARK}\s*\Z")
 """How a text ends that may be cut off."""
 
 
@@ -83,27 +95,46 @@ def repeats_itself(text: str) -> bool:
         (True, True)
     """
     text = text[-_LOOK:]
-    words = [word.casefold() for word in _WORD.findall(_MARKS.sub("", text))]
-    if _STUTTERS.search(text) or _says_one_line(text):
+    if _STUTTERS.search(text):
         return True
+    plain = _MARKS.sub("", text)
+    if _begins_again(text) or _begins_again(plain):
+        return True
+    words = [word.strip().casefold() for word in _WORD.findall(plain)]
     if not _OPEN_END.search(text):
         return _goes_round(words, cut=False)
-    return any(_goes_round(said, cut=True) for said in (words, _last_word_whole(words)))
+    colon = text.rstrip().endswith(":")  # after it something new was to come
+    said = words if colon else _last_word_whole(words)
+    return _goes_round(words, cut=True, ends=colon) or _goes_round(said, cut=True, ends=colon)
 
 
-def _says_one_line(text: str) -> bool:
-    """Whether all lines say what the first one says; the last may be cut off anywhere."""
-    lines = [_WORD.findall(line.casefold()) for line in text.split("\n") if line.strip()]
-    if len(lines) < 2:
-        return False
-    [first, *others], last = lines[:-1], lines[-1]
-    is_begun = len(last) >= _WHOLE and last == first[: len(last)]
-    return is_begun and all(line == first for line in others)
+def _begins_again(text: str) -> bool:
+    """Whether the last lines say again what the first ones say; they may be cut off.
+
+    Of one line three words are enough, of several a third of them.
+    """
+    lines = [line for part in text.casefold().split("\n") if (line := _WORD.findall(part))]
+    words = [word for line in lines for word in line]
+    at = 0
+    for place, line in enumerate(lines[:-1], start=1):
+        at += len(line)
+        again = len(words) - at
+        if at < _WHOLE or again < _WHOLE or words[at] != words[0]:
+            continue
+        cut = _OPEN_END.search(text) is not None and words[again - 1].startswith(words[-1])
+        whole = words[at:] == words[:again]
+        if not whole and not (cut and again > _WHOLE and words[at:-1] == words[: again - 1]):
+            continue
+        one_line = lines[:place].count(lines[0]) == place
+        if one_line or again >= at or (cut and 3 * again > at):
+            return True
+    return False
 
 
-def _goes_round(words: Sequence[str], *, cut: bool) -> bool:
+def _goes_round(words: Sequence[str], *, cut: bool, ends: bool = False) -> bool:
     in_a_row = any(_in_a_row(words, size, times, cut=cut) for size, times in _IN_A_ROW.items())
-    return in_a_row or _says_one_thing(words, cut=cut) or _most_often(words, cut=cut) >= _THRICE
+    again = _says_one_thing(words, cut=cut and not ends)
+    return in_a_row or again or _most_often(words, cut=cut) >= _THRICE
 
 
 def _last_word_whole(words: Sequence[str]) -> list[str]:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 import string
 
-from forgetmap.answers.numbers import conclusion, is_number, number_given, pointed_out, value_of
-from forgetmap.answers.options import CUE, Options, extract, read_options
-from forgetmap.answers.text import fold, last_boxed, looked_at
+from forgetmap.answers.copied import own_words, unasked
+from forgetmap.answers.numbers import is_number, number_given, pointed_out, value_of
+from forgetmap.answers.options import CUE, Options, extract, only_named, read_options
+from forgetmap.answers.text import fold, last_boxed, looked_at, sentences
 from forgetmap.base.errors import InputError
 
 NO_ANSWER = ("", "[invalid]", "[no_answer]", "[none]", "none", "null")
 """What harnesses write in the place of an answer that they did not find."""
 
 
-_DENIED = re.compile(r"\b(?:not|never|isn't|wasn't|no|nicht|pas|non|niet|não)(?: \w{1,12})? ?$")
+_DENIED = re.compile(
+    r"\b(?:not|never|isn't|wasn't|no|nicht|pas|non|niet|não)(?: \w{1,12})? ?$|"
+    r"n't (?:think|believe) (?:that )?(?:it|that|this)(?:'s| is) ?$"
+)
 
 
 def gives(text: str, target: str, k: int | None = None, prompt: str | None = None) -> bool:
@@ -34,16 +38,24 @@ def gives(text: str, target: str, k: int | None = None, prompt: str | None = Non
         return _letter(answer, k) == wanted.strip("()")
     if is_number(wanted):
         return number_given(text, prompt) == value_of(wanted)
-    boxed = last_boxed(answer)
-    said = pointed_out(answer) or conclusion(answer)
-    if boxed is None and (named := _NAMED_LAST.search(said[-200:])):
-        said = named[1]
     if rivals := offered(prompt, wanted):
-        return (_opening(answer, rivals) or word_taken(said, rivals)) == fold(wanted)
-    return _says(fold(said), fold(wanted))
+        return word_taken(text, rivals, prompt) == fold(wanted)
+    asked = prompt if own_words(wanted, prompt) == wanted else None  # else it is to be copied
+    return _says(fold(_claim(answer, asked)), fold(wanted))
 
 
-_OFFER = re.compile(r"\b((?:[^\W\d_]{1,30}, ){0,4}[^\W\d_]{1,30}),? or ([^\W\d_]{1,30})\b")
+def _claim(text: str, prompt: str | None) -> str:
+    """What of a text counts where a free word was asked for; nothing that it copies."""
+    told = (part for part in pointed_out(text) if _LETTERS.search(own_words(part, prompt)))
+    said = next(told, None) or own_words(text, prompt)
+    named = _NAMED_LAST.search(said[-200:])
+    return named[1] if named and last_boxed(text) is None else said
+
+
+_OFFER = re.compile(
+    r"\b((?:[^\W\d_]{1,30}, ){0,4}[^\W\d_]{1,30}),? or (?:an? |the )?([^\W\d_]{1,30})\b"
+)
+_RULED_OUT = re.compile(r"\b(?:is|are|was|were|'s|'re) (?:not|never) (?:an? |the )?\w+")
 _OFFER_BEGINS = re.compile(r"(?:^|[:;,.?!(\"]|\b(?:it|is|are|be|as|of|from|either|between))\s*\Z")
 _ALWAYS_OFFERED = (("yes", "no"), ("true", "false"))
 
@@ -60,7 +72,13 @@ def offered(prompt: str | None, target: str) -> tuple[str, ...]:
     wanted = fold(target.strip(" ."))
     asked = fold(prompt[-_LONG_PROMPT:]) if prompt and " or " in prompt else ""
     offers = [_offer(found, asked) for found in _OFFER.finditer(asked)]
-    return next((words for words in (*offers, *_ALWAYS_OFFERED) if wanted in words), ())
+    always = [pair for pair in _ALWAYS_OFFERED if not _is_quoted(pair, prompt)]
+    return next((words for words in (*offers, *always) if wanted in words), ())
+
+
+def _is_quoted(words: tuple[str, ...], prompt: str | None) -> bool:
+    """Whether a question is about one of some words, as in: the opposite of "yes"."""
+    return any(f'"{word}"' in fold(prompt or "") for word in words)
 
 
 def _offer(found: re.Match[str], asked: str) -> tuple[str, ...]:
@@ -70,29 +88,34 @@ def _offer(found: re.Match[str], asked: str) -> tuple[str, ...]:
     return (one, found[2], *(more if begins and (one, found[2]) not in _ALWAYS_OFFERED else ()))
 
 
-def word_taken(text: str, rivals: tuple[str, ...]) -> str | None:
-    """The one word of those on offer that a text takes, or another value that it is as a whole.
-
-    None where it takes none or several.
+def word_taken(text: str, rivals: tuple[str, ...], prompt: str | None = None) -> str | None:
+    """The only word of those on offer that a text has, denied or not; None where it has several.
 
     Example:
         >>> word_taken("Red or blue? I say blue.", ("red", "blue"))
         'blue'
-        >>> word_taken("It is not red but green.", ("red", "blue"))
+        >>> word_taken("It is blue and not red.", ("red", "blue"))
     """
-    said = _OFFER.sub(lambda found: _untaken(found, rivals), fold(looked_at(text)))
-    if opening := _opening(said, rivals):
+    answer = looked_at(text)
+    if opening := _opening(answer, rivals):
         return opening
+    own = " ".join(unasked(part, prompt) for part in sentences(answer))
+    said = _OFFER.sub(lambda found: " " if _is_offer(found, rivals) else found[0], fold(own))
     for words in (rivals[:2], rivals[2:]):
-        if taken := [word for word in words if _says(said, word)]:
+        taken = _had(said, words)
+        if len(taken) > 1:  # "it is not red" rules one of them out
+            taken = _had(_RULED_OUT.sub(" ", said), words)
+        if taken:
             return taken[0] if len(taken) == 1 else None
     return None
 
 
-def _untaken(offer: re.Match[str], rivals: tuple[str, ...]) -> str:
-    """Nothing in the place of "this or that": it takes none of them."""
-    offers = {offer[2], *offer[1].split(", ")} & {*rivals}
-    return " " if offers and offer[2] not in ("a", "an", "the") else offer[0]
+def _had(text: str, words: tuple[str, ...]) -> list[str]:
+    return [word for word in words if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)]
+
+
+def _is_offer(found: re.Match[str], rivals: tuple[str, ...]) -> bool:
+    return len({found[2], *found[1].split(", ")} & {*rivals}) > 1
 
 
 def _opening(text: str, rivals: tuple[str, ...]) -> str | None:
@@ -113,12 +136,18 @@ _OPTION_INLINE = re.compile(
     r"[(]([A-Z])[)][ \t]{1,4}([^()\n]{1,200}?)(?=[;.]\s|[;,.]?\s{0,4}(?:[(]|$))", re.M
 )
 """Options in one line: (A) rose  (B) iron."""
-_MARKED = re.compile(r"[(]([A-Z])(?:[)]|\s*\Z)")
+_MARKED = re.compile(
+    r"^[ \t]{0,9}(?:[-*•][ \t]{1,4})?[*_]{0,2}([A-Z])(?:[*_]{0,2}[).:,]|[*_]{0,3}[ \t]*$)|"
+    r"[(]([A-Z])(?:[)]|\s*\Z)",
+    re.MULTILINE,
+)
+"""A letter with the mark of an option: at the beginning of a line, or in brackets."""
 _LETTER_LINE = re.compile(
-    r"^[ \t]{0,9}(?:[-*•][ \t]{1,4})?[*_]{0,2}(?:\(([A-Z])\)|([A-Z]))[*_.]{0,3}[ \t]*$", re.M
+    r"^[ \t]{0,9}(?:[-*•][ \t]{1,4})?[*_]{0,2}(?:\(([A-Z])\)|([A-Z])\)?)[*_.]{0,3}[ \t]*$", re.M
 )
 """A letter alone in a line."""
-_LABEL = re.compile(r"^[ \t]{0,9}[A-Z][:.)][ \t]", re.MULTILINE)
+_OPTION_MARK = re.compile(r"(?<![^\s(\[])([A-Z])[).:\]]")
+_LETTERS = re.compile(r"[^\W_]")
 _LONG_PROMPT = 20_000
 
 
@@ -131,27 +160,46 @@ def letter_given(
         >>> letter_given("It is Oslo.", 2, "Where?\\nA) Rome\\nB) Oslo")
         'B'
     """
+    answer = _TAG.sub(" ", looked_at(text))
+    if not CUE.search(answer):
+        if len({"".join(found) for found in _MARKED.findall(answer)}) > 1:  # it goes through them
+            return _letter(_MARKED.sub(" ", answer), k)
+        known = string.ascii_uppercase[: k or 26]
+        alone = {"".join(found) for found in _LETTER_LINE.findall(answer)} & {*known}
+        if alone:
+            return alone.pop()
+    words = options_of(prompt)
+    letter = _letter(answer, k)
+    if letter or not by_words or len(words) < 2:
+        return letter
+    try:
+        return only_named(answer, read_options(words))
+    except InputError:  # only a misspelt option needs more packages
+        return None
+
+
+def options_of(prompt: str | None) -> tuple[str, ...]:
+    """The words of the options that a question lists, those of (A) first.
+
+    Example:
+        >>> options_of("Where?\\nA) Rome\\nB) Oslo"), options_of("Is it A or B?")
+        (('Rome', 'Oslo'), ())
+    """
     asked = (prompt or "")[-_LONG_PROMPT:]
     listed = _OPTION.findall(asked)
     listed = listed if len(listed) > 1 else _OPTION_INLINE.findall(asked)
     starts = [place for place, (letter, _) in enumerate(listed) if letter == "A"]
-    options = listed[starts[-1] :] if starts else []
-    answer = _TAG.sub(" ", looked_at(text))
-    known = string.ascii_uppercase[: k or 26]
-    alone = {"".join(found) for found in _LETTER_LINE.findall(answer)} & {*known}
-    if not CUE.search(answer) and len(alone) > 1:
-        return None
-    if not CUE.search(answer) and len({*_MARKED.findall(answer)}) > 1:  # several are gone through
-        answer, by_words = _LABEL.sub(" ", _MARKED.sub(" ", answer)), False
-    if letter := alone.pop() if len(alone) == 1 else _letter(answer, k):
-        return letter
-    words = tuple(words for _, words in options)
-    return _taken(answer, read_options(words)) if by_words and len(words) > 1 else None
+    return tuple(words for _, words in listed[starts[-1] :]) if starts else ()
 
 
 def is_letter(target: str) -> bool:
     """Whether an answer is the letter of an option."""
     return re.fullmatch(r"\(?[A-Z]\)?", target.strip()) is not None
+
+
+def lists_options(prompt: str) -> bool:
+    """Whether a question marks two options or more with a letter."""
+    return len({*_OPTION_MARK.findall(prompt[-_LONG_PROMPT:])}) > 1
 
 
 def _letter(text: str, k: int | None) -> str | None:

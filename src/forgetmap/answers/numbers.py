@@ -11,12 +11,12 @@ import re
 from functools import lru_cache
 
 from forgetmap.answers.language import is_common, languages_of
-from forgetmap.answers.text import after_cue, fold, last_boxed, looked_at, sentences
+from forgetmap.answers.text import TO_WHAT, after_cues, last_boxed, looked_at, sentences
 
 NUMBER = re.compile(r"-?\d{1,20}(?:,\d{3})*(?:\.\d{1,20})?")
-_CUE = re.compile(r"\b[Aa]nswer to [^.:\n]{1,80} is\b:?")
+_CUE = re.compile(rf"\b[Aa]nswer{TO_WHAT} is\b:?")
 _CALLED = re.compile(
-    rf"\bit is[ \t$*]{{1,4}}({NUMBER.pattern})(?=[*]{{0,2}}\.(?:\s|$))|"
+    rf"\b(?:it|that) is[ \t$*]{{1,4}}({NUMBER.pattern})(?=[*]{{0,2}}\.(?:\s|$))|"
     rf"=[ \t$*]{{0,4}}({NUMBER.pattern})(?![\d.,]*\d)|"
     rf"^[ \t]{{0,9}}(?:[-*•][ \t]{{1,4}})?[*$]{{0,3}}({NUMBER.pattern})[.*]{{0,9}}[ \t]{{0,9}}$",
     re.MULTILINE,
@@ -35,7 +35,6 @@ _SUBJECT = re.compile(
 _POINTED = re.compile(r"=[\s$*]{0,4}$")
 _WORD_BEFORE = re.compile(r"([^\W\d_]+)\s?$")
 _WORD_AFTER = re.compile(r"\s?([^\W\d_]+)")
-_DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"[^\W\d_]+")
 _ONES = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
@@ -56,9 +55,13 @@ _SPELT_IN = {
     "Dutch": "nul _ twee drie vier vijf zes zeven acht negen tien elf twaalf",
 }
 """Zero to twelve, without one, which is an article too."""
-_CALCULATED = frozenset(("plus", "minus", "times", "divided", "add", "subtract", "multiply"))
+_SPELT_OUT = re.compile(
+    rf"\b(?:{'|'.join(_TENS)})[- ](?:{'|'.join(_ONES[1:10])})\b|[^\W\d_]+", re.I
+)
+"""A word, or two that are one number."""
+_ENDS = re.compile(r"[\"'*]{0,3}(?:[.!?](?:\s|\Z)|\s*\Z)")
 _COUNTED = 12
-"""Words up to which a number that is spelt out is the answer of a text."""
+"""Words up to which every number of a text that is spelt out may be its answer."""
 _SHORT = 300
 """Characters up to which a text is an answer as a whole; of a longer one its end is."""
 
@@ -85,12 +88,10 @@ def number_given(text: str, prompt: str | None = None, *, cut: bool = False) -> 
         (None, None)
         >>> number_given("So Mia has 4 bags.", "Mia fills 4 bags with 2 hats. How many hats?")
     """
-    answer = _ENUMERATED.sub("", looked_at(text))
-    called = numbers_called(answer)
-    if called:
+    answer = in_digits(_ENUMERATED.sub("", looked_at(text)), prompt)
+    if called := numbers_called(answer):
         return called[-1]
-    found = None if cut else _last(conclusion(answer), prompt)
-    return _spelt(answer, prompt) if found is None and not _DIGIT.search(answer) else found
+    return None if cut else _last(conclusion(answer), prompt)
 
 
 def numbers_called(text: str) -> list[float]:
@@ -102,16 +103,19 @@ def numbers_called(text: str) -> list[float]:
         >>> numbers_called("3 + 4 = 7\\n7 + 4 = 11\\n11 +"), numbers_called("Result = 3 * 4")
         ([7.0, 11.0], [])
     """
-    pointed = pointed_out(text)
-    if pointed is not None and (found := _last(pointed.partition(". ")[0], None)) is not None:
-        return [found]
+    text = in_digits(text)
+    told = (_last(part.partition(". ")[0], None) for part in pointed_out(text))
+    pointed = [number for number in told if number is not None]
+    if pointed:
+        return pointed[::-1]
     plain = _without_sums(text)
     return [value_of(next(filter(None, found))) for found in _CALLED.findall(plain)]
 
 
-def pointed_out(text: str) -> str | None:
-    """What a text marks as its answer: in a box, after #### or after "the answer is"."""
-    return last_boxed(text) or _after_hashes(text) or after_cue(text) or after_cue(text, _CUE)
+def pointed_out(text: str) -> list[str]:
+    """What a text marks as its answer, the last first: in a box, after #### or "the answer is"."""
+    marked = [part for part in (last_boxed(text), _after_hashes(text)) if part]
+    return [*marked, *after_cues(text), *after_cues(text, _CUE)]
 
 
 def conclusion(text: str) -> str:
@@ -122,7 +126,7 @@ def conclusion(text: str) -> str:
 def _last(text: str, prompt: str | None) -> float | None:
     """The last number of a text that is neither part of a calculation, a subject nor an echo."""
     text = _without_sums(text)
-    asked = _neighbours(prompt[-_LONG_PROMPT:]) if prompt else frozenset()
+    asked = _neighbours(in_digits(prompt[-_LONG_PROMPT:])) if prompt else frozenset()
     for found in reversed(list(NUMBER.finditer(text))):
         if _SUBJECT.match(text, found.end()):
             continue
@@ -156,24 +160,31 @@ def _beside(text: str, found: re.Match[str]) -> set[tuple[str, str]]:
     return {(found[0], words) for words in told - {"<", ">"} | both}
 
 
-def _spelt(text: str, prompt: str | None) -> float | None:
-    """The last number in words of a short text, in English or in the language of the question.
+def in_digits(text: str, prompt: str | None = None) -> str:
+    """A text with its numbers in digits, those in words of English or the question's language too.
 
-    "one" in a sentence is seldom a number.
+    Those in words count in a short text without digits, or at the end of a sentence: "the two of
+    them" counts nothing. "one" in a sentence is seldom a number.
+
+    Example:
+        >>> in_digits("Five and twenty-four is a lot."), in_digits("one"), in_digits("one day")
+        ('5 and 24 is a lot.', '1', 'one day')
     """
-    said = _WORD.findall(fold(text[:_SHORT]))
-    if _CALCULATED.intersection(said) or len(said) > _COUNTED:
-        return None
-    if said[1:2] in (["is"], ["are"]):  # the subject of the sentence
-        said = said[1:]
+    if len(text) > _SHORT:
+        return text
     known = _spelt_for(prompt) if prompt else _SPELT
-    for place in range(len(said) - 1, -1, -1):
-        both = " ".join(said[max(0, place - 1) : place + 1])
-        if both in known or (said[place] in known and (said[place] != "one" or len(said) < 4)):
-            return known.get(both, known.get(said[place]))
-    return None
+    count = len(_WORD.findall(text))
+    everywhere = count <= _COUNTED and not any(map(str.isdigit, text))
+
+    def digits(found: re.Match[str]) -> str:
+        word = " ".join(found[0].casefold().replace("-", " ").split())
+        counts = count == 1 or (word != "one" and (everywhere or _ENDS.match(text, found.end())))
+        return f"{known[word]:.0f}" if word in known and counts else found[0]
+
+    return _SPELT_OUT.sub(digits, text)
 
 
+@lru_cache(maxsize=256)
 def _spelt_for(prompt: str) -> dict[str, float]:
     words = (_SPELT_IN.get(name, "").split() for name in languages_of(prompt[-_SHORT:]))
     return _SPELT | {word: float(value) for told in words for value, word in enumerate(told)}

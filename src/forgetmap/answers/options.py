@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from forgetmap.answers.text import after_cues, last_boxed, normal, optional, sentences
+from forgetmap.answers.text import TO_WHAT, after_cues, last_boxed, normal, optional, sentences
 
 _ALIKE = 90.0
 """Likeness in percent from which a short answer is taken for an option it misspells."""
@@ -28,8 +28,9 @@ _PREFIX = re.compile(r"\s{0,5}[(\[]?([A-Z])[).:\]]\s{1,5}(?=\S)")
 
 
 CUE = re.compile(
-    r"\b(?:[Aa](?:nswer|NSWER)|(?:[Cc]orrect|[Rr]ight|[Bb]est|[Ff]inal) (?:choice|option))[*_]{0,3}"
-    r"(?:[ \t]{1,4}(?:is|was|would be|should be|must be)\b|[ \t]{0,4}[:=])"
+    rf"\b(?:[Aa](?:nswer|NSWER)(?:{TO_WHAT})?|(?:[Cc]orrect|[Rr]ight|[Bb]est|[Ff]inal) (?:choice|"
+    rf"option))[*_]{{0,3}}"
+    r"(?:[ \t]{1,4}(?:is|was|would be|should be|must be)\b:?|[ \t]{0,4}[:=])"
 )
 
 
@@ -62,7 +63,7 @@ _BRACKETED = re.compile(r"[(\[]([A-Z])[)\]]")
 
 _ALONE = re.compile(
     r"(?<![\w'’])(?:([B-HJ-Z])(?![\w'’])|((?<=[a-z,] )A(?= [a-z])|[AI](?=\s{0,3}"
-    r"(?:[.,;:!)*]|(?:or|and) [A-Z]\b|$))))(?!\.\w|\s{0,2}[=+<>^/])"
+    r"(?:[.,;:!)*]|(?:or|and) [A-Z]\b|$))))(?!\.\w|\s{0,2}[=+<>^/])|(?<=[\"'“‘])([A-Z])(?=[\"'”’])"
 )
 """A letter that is a word of its own; A and I only where they can be no word of a sentence."""
 
@@ -77,7 +78,7 @@ _OTHER_LETTER = re.compile(
 
 
 _DENIED_BEFORE = re.compile(
-    r"\b(?:not|never|n't|rather than|instead of|except)\s{1,3}(?:\w{1,12}\s){0,2}[\"'(\[*]{0,3}$",
+    r"\b(?:not|never|n't|rather than|instead of|except)\s{1,3}(?:\w{1,12}\s){0,3}[\"'(\[*]{0,3}$",
     re.IGNORECASE,
 )
 
@@ -201,6 +202,14 @@ def _denied(text: str, at: int) -> bool:
     """Whether the letter there is said to be wrong."""
     before = _DENIED_BEFORE.search(text[max(0, at - 40) : at])
     return bool(before or _DENIED_AFTER.match(text, at + 1))
+
+
+def only_named(text: str, options: Options) -> str | None:
+    """The letter of the only option whose words a text has; None where it has several, or none."""
+    meant = _meant(text[-LOOK:], options)
+    if not meant and len(text) <= 200:
+        return _nearest(normal(text), options)
+    return meant[0] if len(meant) == 1 else None
 
 
 def _named(text: str, options: Options) -> str | None:

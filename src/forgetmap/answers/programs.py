@@ -15,6 +15,7 @@ LONGEST = 20_000
 """Characters that are parsed; an answer with a form is shorter."""
 OPENS_CODE = re.compile(r"^(?:async def|def|class|import|from|@|for|while|if|with|try)\b", re.M)
 _HEAD = re.compile(r"(?:^|.{0,200}[ :])(?=(?:async )?def (\w{1,80})\()")
+_OPENS_FUNCTION = re.compile(r"^[ \t]{0,40}(?:async )?(?:def|class)\b", re.M)
 _INDENTS = ("", " ", "\t")
 _MOST_FUNCTIONS, _MOST_LINES = 20, 40
 
@@ -37,7 +38,7 @@ def as_code(text: str) -> str | None:
 
     Example:
         >>> as_code("def f(x: int) -> int:\\n    y = x + 1  # one more\\n    return y")
-        'def f(a0):\\n    return 1 + a0'
+        'def f(a0):\\n    a1 = 1 + a0\\n    return a1'
     """
     tree = parsed(text, "exec")
     if tree is None or not tree.body:
@@ -96,18 +97,10 @@ class _Normal(ast.NodeTransformer):
 
 
 def _shorten(body: list[Any]) -> None:
-    """`y = E; return y` becomes `return E`; a condition that returns True or False, itself."""
+    """A condition that returns True, and else False, becomes itself."""
     last = body[-1] if body else None
     if isinstance(last, ast.If) and len(last.body) == 1 and len(last.orelse) == 1:
         body[-1:] = _condition(last.test, last.body[0], last.orelse[0]) or [last]
-    elif len(body) > 1 and isinstance(body[-2], ast.If) and len(body[-2].body) == 1:
-        if not body[-2].orelse and (short := _condition(body[-2].test, body[-2].body[0], last)):
-            body[-2:] = short
-    elif len(body) > 1 and isinstance(body[-2], ast.Assign) and isinstance(last, ast.Return):
-        [target, *more] = body[-2].targets
-        names = [part.id for part in (target, last.value) if isinstance(part, ast.Name)]
-        if not more and len(names) == 2 and names[0] == names[1]:
-            body[-2:] = [ast.Return(body[-2].value)]
 
 
 def _condition(test: ast.expr, one: Any, other: Any) -> list[ast.stmt] | None:
@@ -173,14 +166,14 @@ def _first_statement(lines: list[str]) -> bool:
 
 
 def ends_early(text: str) -> bool:
-    """Whether a program without a whole statement stops in its last line, or after its docstring.
+    """Whether a function without a whole statement stops in its last line, or after its docstring.
 
     Example:
         >>> ends_early("def f(x):\\n    if x"), ends_early("def f(x) x\\nprint(f(1))")
         (True, False)
     """
     stripped = text.strip()[:LONGEST]
-    if not OPENS_CODE.search(stripped):
+    if not _OPENS_FUNCTION.search(stripped):
         return False
     try:
         with warnings.catch_warnings():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from forgetmap.answers.shape import shape
-from forgetmap.answers.text import fold, sentences, words
+from forgetmap.answers.text import fold, words
 
 CLASSES = ("strong_refusal", "weak_refusal", "evasion", "uncertain")
 
@@ -88,30 +88,6 @@ _EVASION = _any_of(
 )
 
 
-_AT_A_LOSS = _any_of(
-    _EVASION.pattern,
-    r"\bi (?:don't|do not) (?:understand|have (?:\w{1,12} ){0,2}"
-    r"(?:answer|idea|knowledge|data|information|access|details))\b",
-    r"\bagainst (?:\w{1,12} ){0,2}(?:policy|policies|rules|guidelines)\b",
-    r"\bi(?: have|'ve)(?: got)? no (?:answer|clue|information|knowledge|data|access|details)\b",
-    r"\b(?:i|we)(?:'m|'re| am| are) "
-    r"(?:unable|not (?:able|allowed|permitted|supposed|authori[sz]ed)) to\b",
-    r"\b(?:i|we) (?:can't|cannot|couldn't|don't|do not|may not|must not) "
-    r"(?:say|tell|answer|find|share)\b",
-    r"\b(?:not answerable|unanswerable|can(?:not|'t| not) be answered)\b",
-    r"\bwhat do you mean\b|\bwhat (?:exactly )?(?:are you|do you want)\b",
-    r"^\W{0,5}(?:could|can|would|will) you (?:please )?(?:clarify|explain|repeat|rephrase|tell|"
-    r"give|provide|show|send)\b",
-    r"^\W{0,5}please (?:provide|clarify|specify|rephrase|tell me|give me|send|share)\b",
-)
-"""The same, and more that a short answer says in the place of one."""
-_POLITE = re.compile(
-    r"\b(?:please|sorry|i'll|i will|i can|let me know|feel free|thanks?|happy to|"
-    r"(?:can|could|may|would|will) you|"
-    r"you (?:can|could|may|should) (?:ask|look|find|check|contact|search|try))\b"
-)
-_BUT = re.compile(r"[,;:]? (?:but|maybe|perhaps|probably|however|though)\b[,:]?|[;:]\s")
-
 _SHORT = 60
 """Words up to which an answer that asks back or shrugs has said nothing else."""
 
@@ -145,35 +121,6 @@ def evades(text: str) -> bool:
         (True, False)
     """
     return _asks_back(text) and len(words(text[:5000])) <= _SHORT
-
-
-def shrugs(text: str) -> bool:
-    """Whether a short answer says that it cannot tell, or asks for more.
-
-    Example:
-        >>> shrugs("I'm not sure what you mean."), shrugs("What is the capital of Peru?")
-        (True, False)
-    """
-    return len(words(text[:5000])) <= _SHORT and _AT_A_LOSS.search(fold(text[:OPENING])) is not None
-
-
-def beside_shrugs(text: str) -> str:
-    """What a text says beside its shrugs and polite words; nothing, if it gives no answer.
-
-    Example:
-        >>> beside_shrugs("I don't know it. Please ask a friend."), beside_shrugs("Not sure. Rome")
-        ('', 'Not sure. Rome')
-        >>> beside_shrugs("I'm not sure, maybe Oslo.")
-        'Oslo.'
-    """
-    said = []
-    for sentence in sentences(text):
-        part = sentence
-        if loss := _AT_A_LOSS.search(fold(sentence)):
-            turn = _BUT.search(sentence, loss.end())
-            part = sentence[turn.end() :].strip() if turn else ""
-        said.append("" if _POLITE.search(fold(part)) else part)
-    return " ".join(filter(None, said))
 
 
 def _asks_back(text: str) -> bool:

@@ -161,10 +161,12 @@ def normal(text: str) -> str:
 
 _CUE = re.compile(
     r"\b[Aa](?:nswer|NSWER)"
-    r"(?:[ \t]{1,4}(?:is|was|would be|should be|must be)\b|[*_]{0,3}[ \t]{0,4}[:=])"
+    r"(?:[ \t]{1,4}(?:is|was|would be|should be|must be)\b:?|[*_]{0,3}[ \t]{0,4}[:=])"
 )
 
 
+TO_WHAT = r" to (?:[^.:\n\"“”]|[\"“][^\"“”\n]{1,80}[\"”]){1,80}?"
+"""What an answer is said to be to, as in: the answer to "Why?" is."""
 _MOST_CUES = 5
 _EMPHASIS_LEFT = re.compile(r"^[*_]{1,3}(?=\s)")
 """What is left of the bold print of the cue itself, as in **Answer:** 7."""

@@ -106,9 +106,9 @@ def set_apart(text: str) -> list[str]:
 
 
 def _is_sentence(line: str) -> bool:
-    """Whether a line has two words and ends as a sentence or a greeting does, or with a colon."""
+    """Whether a line is a greeting, ends with a colon, or has two words and ends as a sentence."""
     end = line.rstrip("\"'*_)")[-1:]
-    return end == ":" or (end in (".", "!", "?", ",") and len(line.split()) > 1)
+    return end in (":", "!") or (end in (".", "?", ",") and len(line.split()) > 1)
 
 
 def plain_value(text: str) -> str:

@@ -14,28 +14,30 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from forgetmap.answers import compared, structure, wrapping
+from forgetmap.answers.copied import own_lines
+from forgetmap.answers.declining import beside_refusals, gives_up
 from forgetmap.answers.endings import repeats_itself, unfinished
 from forgetmap.answers.extraction import (
     NO_ANSWER,
-    is_letter,
     offered,
 )
 from forgetmap.answers.language import language_of, languages_of
 from forgetmap.answers.numbers import is_number
-from forgetmap.answers.refusals import beside_shrugs, classify, shrugs
 from forgetmap.answers.text import looked_at
-from forgetmap.base.errors import InputError
 from forgetmap.map.lost_answers import LOGGED as LOGGED
 from forgetmap.map.lost_answers import (
     NEXT_TURN,
     SHORT,
+    asks_letter,
     copies,
     first_value,
     gives_right,
+    holds_a_form,
     is_begun,
     is_empty,
     is_value,
     nothing_found,
+    own_form,
     reader,
     right_answers,
     says_a_sentence,
@@ -197,22 +199,20 @@ def is_refused(item: Lost) -> bool:
     """
     if item.status_after == "refused":
         return True
-    if item.response_after is None or not (text := looked_at(item.response_after)).strip():
+    if item.response_after is None or structure.form_of(item.response_after) is not None:
         return False
-    if is_wrapped(item) or is_format(item):
+    said = "\n".join(own_lines(looked_at(item.response_after), item.prompt_after))
+    form = structure.form_of(item.response_before)
+    free = form is None and reader(item) is None
+    if not gives_up(said, free=free) or is_wrapped(item):
         return False
-    if shrugs(text):
-        return not _answers(item, beside_shrugs(text))
-    try:
-        return classify(text) in ("strong_refusal", "weak_refusal")
-    except InputError:  # a package of the extra is missing that only unclear cases need
-        return False
+    return not _answers(item, said if form else beside_refusals(said, free=free))
 
 
 def _answers(item: Lost, text: str) -> bool:
-    """Whether a text gives an answer of the kind that was asked for, right or wrong."""
+    """Whether a text gives an answer of the kind that was asked for, or begins a form."""
     if structure.form_of(item.response_before) is not None:
-        return compared.holds_an_answer(text, item.response_before or "")
+        return holds_a_form(item, text) or stops_in_form(text, item.response_before or "")
     read = reader(item)
     return read(text) is not None if read else bool(text)
 
@@ -230,7 +230,7 @@ def is_language(item: Lost) -> bool:
     if not now or structure.form_of(now) is not None:
         return False
     right = re.escape((item.response_before or "").strip())
-    lines = compared.own_lines(looked_at(now), item.prompt_after)
+    lines = own_lines(looked_at(now), item.prompt_after)
     said = [re.sub(rf"\b{right}\b", " ", line, flags=re.IGNORECASE) for line in lines]
     before = language_of(item.response_before)
     expected = {before} if before else languages_of(item.prompt_after)
@@ -252,9 +252,9 @@ def is_prose(item: Lost) -> bool:
         True
     """
     now, was = item.response_after, item.response_before or ""
-    if structure.form_of(was) is None or now is None or compared.holds_an_answer(now, was):
+    if structure.form_of(was) is None or now is None or holds_a_form(item, now):
         return False
-    if is_empty(now) or is_begun(now, was) or stops_in_form(now, was):
+    if is_empty(now) or is_begun(now, was) or stops_in_form(own_form(item, now), was):
         return False
     return not compared.has_notation(looked_at(now), item.prompt_after)
 
@@ -286,10 +286,12 @@ def is_list(item: Lost) -> bool:
         True
     """
     now, was = item.response_after, (item.response_before or "").strip()
-    if not now or not was or "\n" in was or structure.form_of(was) is not None:
-        return False
     target = item.target or was
-    if is_letter(target) or offered(item.prompt_after, target):
+    if not now or not was or structure.form_of(was) is not None:
+        return False
+    if "\n" in was and not is_number(target):
+        return False
+    if asks_letter(item, target) or offered(item.prompt_after, target):
         return False  # several of what is on offer are no answer
     value = structure.as_json(now)
     listed = "," not in was and compared.lists_values(now)
@@ -358,7 +360,7 @@ def is_unparsed(item: Lost) -> bool:
     """
     now, form = item.response_after, structure.form_of(item.response_before)
     if now is not None and form is not None:
-        return not compared.holds_an_answer(now, item.response_before or "")
+        return not holds_a_form(item, now)
     if now is not None and unread(item) and (read := reader(item)):
         return read(now) is None
     return copies(item) or (nothing_found(item) and not is_value(item))
@@ -375,7 +377,7 @@ def is_wrong(item: Lost) -> bool:
     """
     now = item.response_after
     if now is not None and structure.form_of(item.response_before) is not None:
-        return compared.holds_an_answer(now, item.response_before or "")
+        return holds_a_form(item, now)
     if now is not None and unread(item) and (read := reader(item)):
         return read(now) is not None
     if not unread(item):

@@ -7,17 +7,19 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from forgetmap.answers import compared, structure, wrapping
+from forgetmap.answers.copied import own_lines
 from forgetmap.answers.endings import unfinished
 from forgetmap.answers.extraction import (
     NO_ANSWER,
     gives,
     is_letter,
     letter_given,
+    lists_options,
     offered,
     word_taken,
 )
 from forgetmap.answers.numbers import is_number, number_given, numbers_called, value_of
-from forgetmap.answers.text import looked_at, sentences
+from forgetmap.answers.text import after_cues, looked_at, sentences
 
 _HALF_TAG = re.compile(r"</?\w{0,12}>?\s*\Z")
 SHORT = 6
@@ -27,6 +29,9 @@ NEXT_TURN = re.compile(rf"<\||(?:{'|'.join(_ROLES)})\s*\n")
 """What is left of the marks of a chat where the next turn begins."""
 _VALUE = 3
 """Words up to which a first line is a value."""
+_CUE = re.compile(
+    r"\b(?:the )?(?:\w{1,9} )?answer(?: to (?:the|this|that|your) question)? is\b", re.I
+)
 
 
 class Lost(NamedTuple):
@@ -67,9 +72,11 @@ def right_answers(item: Lost) -> list[tuple[str, str | None]]:
 
 def stands_apart(item: Lost, right: str) -> bool:
     """Whether a value is in a line alone or after a colon."""
-    apart = wrapping.set_apart(item.response_after or "")
-    plain = compared.dressed_down(right, None)
-    return any(compared.dressed_down(part, None) == plain for part in apart)
+    text, plain = item.response_after or "", compared.dressed_down(right, None)
+    if not any(compared.dressed_down(part, None) == plain for part in wrapping.set_apart(text)):
+        return False
+    told = [compared.dressed_down(part, None) for part in after_cues(text)]
+    return not told or any(plain in part or part in plain for part in told)  # only that counts
 
 
 def nothing_found(item: Lost) -> bool:
@@ -90,31 +97,43 @@ def reader(item: Lost) -> Callable[[str], object] | None:
     """What reads an answer of a kind that can be told: a number, a letter, a word on offer."""
     target, prompt = item.target or "", item.prompt_after
     read = _plain_reader(item, target, prompt)
-    if read is None:
-        return None
-    return lambda text: read(first_value(text) or text)
+    return None if read is None else lambda text: read(_judged(text, read))
+
+
+def _judged(text: str, read: Callable[[str], object] | None) -> str:
+    """What of a text is judged: the first line, if it is the answer, or else all of it."""
+    first = first_value(text)
+    return first if first is not None and (read is None or read(first) is not None) else text
 
 
 def _plain_reader(item: Lost, target: str, prompt: str | None) -> Callable[[str], object] | None:
     if is_number(target):
         return lambda text: number_given(_own(text, prompt), prompt, cut=unfinished(text))
-    if is_letter(target):
+    if asks_letter(item, target):
         # the words of an option count where the sentence is whole
         return lambda text: letter_given(text, item.k, prompt, by_words=not unfinished(text))
     if rivals := offered(prompt, target):
-        return lambda text: word_taken(text, rivals)
+        return lambda text: word_taken(text, rivals, prompt)
     return None
+
+
+def asks_letter(item: Lost, target: str) -> bool:
+    """Whether the letter of an option was asked for; without options, a letter is a free word."""
+    if not is_letter(target):
+        return False
+    return bool(item.k) or item.prompt_after is None or lists_options(item.prompt_after)
 
 
 def _own(text: str, prompt: str | None) -> str:
     """What a text says and does not copy."""
-    return "\n".join(compared.own_lines(text, prompt))
+    return "\n".join(own_lines(text, prompt))
 
 
 def copies(item: Lost) -> bool:
-    """The text says nothing but what stands in the question."""
+    """The text says nothing but what stands in the question, or calls that its answer."""
     now = item.response_after or ""
-    return bool(now.strip()) and not compared.own_lines(now, item.prompt_after)
+    left = _CUE.sub("", now)
+    return bool(left.strip()) and not _own(left, item.prompt_after)
 
 
 def is_empty(text: str) -> bool:
@@ -135,13 +154,24 @@ def stops_in_form(now: str, was: str) -> bool:
     return compared.breaks_off_value(now, was)
 
 
+def own_form(item: Lost, text: str) -> str:
+    """What of a text may hold a form: not what it copies; a program begins as the question says."""
+    is_program = structure.form_of(item.response_before) == "code"
+    return text if is_program else _own(looked_at(text), item.prompt_after)
+
+
+def holds_a_form(item: Lost, text: str) -> bool:
+    """Whether a text holds a call, JSON or a program, right or wrong, as the answer before was."""
+    return compared.holds_an_answer(own_form(item, text), item.response_before or "")
+
+
 def first_value(text: str) -> str | None:
     """The first line, if it is a value alone and something else follows, as the next turn."""
     first, second, *_ = [*looked_at(text).strip().split("\n", 2), "", ""]
     value = NEXT_TURN.sub("", f"{first}\n").strip()
     follows = "\n" in text.strip() and (value != first or not 0 < len(second.split()) <= _VALUE)
     follows = follows or second.strip() in _ROLES
-    is_value = 0 < len(value.split()) <= _VALUE and value[-1] not in ":,`"
+    is_value = 0 < len(value.split()) <= _VALUE and value[-1] not in ":,`!?" and ": " not in value
     return value if follows and is_value else None
 
 
@@ -158,14 +188,14 @@ def says_a_sentence(text: str) -> bool:
 
 def gives_right(item: Lost, text: str, target: str) -> bool:
     """Whether a text gives the right value, with or without the form that was asked for."""
-    cut = unfinished(text)
+    said = _judged(text, _plain_reader(item, target, item.prompt_after))
+    cut = unfinished(said)
     if is_number(target):
-        given = number_given(text, item.prompt_after, cut=cut)
-        return value_of(target) in (given, *numbers_called(text))
-    if is_letter(target):
-        given_letter = letter_given(text, item.k, item.prompt_after, by_words=not cut)
+        given = number_given(said, item.prompt_after, cut=cut)
+        return value_of(target) in (given, *numbers_called(said))
+    if asks_letter(item, target):
+        given_letter = letter_given(said, item.k, item.prompt_after, by_words=not cut)
         return given_letter == target.strip("() ")
     bare = wrapping.plain_value(target)
     wanted = [words for words in (target, bare) if words]
-    said = first_value(text) or text
     return any(gives(said, words, item.k, item.prompt_after) for words in wanted)
