@@ -250,10 +250,10 @@ _KINDS = {
 }  # fmt: skip
 EXAMPLES = {kind: [(q.text, q.target) for q in questions(kind, 3, seed=99)] for kind in _KINDS}
 """Three solved examples of each kind."""
-for _kind in ("sum", "errand", "puzzle"):
+for _kind in ("sum", "errand"):
     EXAMPLES[_kind] = [(text, f"The answer is {target}.") for text, target in EXAMPLES[_kind]]
 EXAMPLES["choice"] = [(text, f"Answer: {target}") for text, target in EXAMPLES["choice"]]
-for _kind in ("working", "worth"):
+for _kind in ("working", "worth", "puzzle"):
     EXAMPLES[_kind] = [(q.text, q.checks[0]) for q in questions(_kind, 3, seed=99)]
 
 

@@ -501,7 +501,7 @@ STYLES_TENTH = {
 def _tenth_runs() -> dict[str, Run]:
     """The runs of the tenth look: the kinds of the ninth, with many different questions."""
     runs = {
-        "tenth": Run("smollm2", shots=3, tokens=40, kinds=TENTH_KINDS, number=56, seed=15),
+        "tenth": Run("smollm2", shots=3, tokens=40, kinds=TENTH_KINDS, number=96, seed=15),
         "tenth-gemma": Run(
             "gemma", shots=3, chat=False, tokens=36, kinds=TENTH_KINDS, number=32, seed=16
         ),

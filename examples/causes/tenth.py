@@ -196,27 +196,35 @@ def snippets(draw: random.Random) -> Made:
 
 
 def puzzles(draw: random.Random) -> Made:
-    """A sum in a story; the reply must say what the answer is."""
+    """A sum in a story; in the place of checks, a reply with the working."""
     while True:
         who, item = draw.choice(GUESTS), draw.choice(ITEMS)
         a, b = draw.randrange(2, 13), draw.randrange(1, 7)
-        text, value = draw.choice(
+        more, less = f"{a} + {b} = {a + b}", f"{a + b} - {b} = {a}"
+        text, work = draw.choice(
             [
                 (f"{who} reads {a} pages at noon and {b} pages at night. How many pages is that?",
-                 a + b),
-                (f"A class has {a} girls and {b} boys. How many children are in it?", a + b),
-                (f"There are {a} red and {b} blue {item}. How many {item} are there?", a + b),
-                (f"{who} is {a} years old. How old will {who} be in {b} years?", a + b),
-                (f"A bus has {a} passengers. {b} more get on. How many are on it now?", a + b),
-                (f"{who} earned {a} dollars today and {b} yesterday. How many in all?", a + b),
-                (f"A nest has {a + b} eggs. {b} of them hatch. How many eggs are left?", a),
-                (f"{who} had {a + b} sweets and ate {b}. How many sweets are left?", a),
-                (f"Of {a + b} {item}, {b} get lost. How many {item} are still there?", a),
-                (f"{who} buys 2 packs with {a} {item} each. How many {item} is that?", 2 * a),
-                (f"One ticket costs {a} dollars. How much do 10 tickets cost?", 10 * a),
+                 more),
+                (f"A class has {a} girls and {b} boys. How many children are in it?", more),
+                (f"There are {a} red and {b} blue {item}. How many {item} are there?", more),
+                (f"{who} is {a} years old. How old will {who} be in {b} years?", more),
+                (f"A bus has {a} passengers. {b} more get on. How many are on it now?", more),
+                (f"{who} earned {a} dollars today and {b} yesterday. How many in all?", more),
+                (f"A nest has {a + b} eggs. {b} of them hatch. How many eggs are left?", less),
+                (f"{who} had {a + b} sweets and ate {b}. How many sweets are left?", less),
+                (f"Of {a + b} {item}, {b} get lost. How many {item} are still there?", less),
+                (f"{who} buys 2 packs with {a} {item} each. How many {item} is that?",
+                 f"2 * {a} = {2 * a}"),
+                (f"One ticket costs {a} dollars. How much do 10 tickets cost?",
+                 f"10 * {a} = {10 * a}"),
             ]
         )  # fmt: skip
-        yield f"{text}\nFinish with this sentence: The answer is N.", str(value), []
+        value = work.rpartition(" ")[2]
+        yield (
+            f"{text}\nFinish with this sentence: The answer is N.",
+            value,
+            [f"{work}. The answer is {value}."],
+        )
 
 
 NUMBERS = (
