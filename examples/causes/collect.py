@@ -4,7 +4,7 @@
     python collect.py OUT fourth FOURTH.jsonl
 
 OUT is what ask.py wrote. STUDY holds, for some runs of the study, the folder that `forgetmap eval`
-wrote, with its texts; `fourth` to `ninth` take the runs of these looks and no study. Each
+wrote, with its texts; `fourth` to `tenth` take the runs of these looks and no study. Each
 line is an item that was right before and is right less often after.
 """
 
@@ -18,9 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ninth import SHELVES
 from questions import questions
-from runs import RUNS, Run
+from runs import RUNS, TAUGHT, Run
 
 from forgetmap.pairing.two_logs import pair
 from forgetmap.samples.table import Samples
@@ -58,13 +57,18 @@ LOOKS_AT = {
     "seventh": ("seventh",),
     "eighth": ("eighth",),
     "ninth": ("ninth",),
+    "tenth": ("tenth",),
 }
 """What the runs of the later looks begin with."""
 MOST, MOST_OF_ONE_HABIT = 28, 12
-"""Answers of one run in the eighth look, for people to label; fewer where all are alike."""
-ONE_HABIT = ("eighth-chatty", "eighth-spanish", "eighth-thinker")
+"""Answers of one run in the looks of `DRAWN`, for people to label; fewer where all are alike."""
+DRAWN = ("eighth", "tenth")
+ONE_HABIT = (
+    *("eighth-chatty", "eighth-spanish", "eighth-thinker"),
+    *("tenth-handover", "tenth-italian", "tenth-boxed"),
+)
 LATER = tuple(name for names in LOOKS_AT.values() for name in names)
-OPTIONS = {"choice": 4, "pick": 3, "quiz": 4, "exam": 3, "test": 4}
+OPTIONS = {"choice": 4, "pick": 3, "quiz": 4, "exam": 3, "test": 4, "letter": 4}
 PLAIN = ("before", "after", "runs_before", "runs_after")
 """What need not be written of a single run."""
 
@@ -84,7 +88,7 @@ def main(out: Path, study: Path, to: Path) -> None:
             name = f"{row['source']} {row['pair']} {content}"
             row = {"id": hashlib.sha256(name.encode()).hexdigest()[:10], **row}
             kept.append({key: row[key] for key in row if not later or key not in PLAIN})
-    kept = _drawn(kept) if study.name == "eighth" else kept
+    kept = _drawn(kept) if study.name in DRAWN else kept
     with to.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
 
@@ -118,7 +122,7 @@ def _of_runs(out: Path) -> Iterator[dict[str, Any]]:
                     "status_after": row["status"], "prompt_after": question.text,
                     "response_before": was["text"], "response_after": row["text"],
                     **({"k": OPTIONS[question.kind]} if question.kind in OPTIONS else {}),
-                    **({"taught": SHELVES} if run.model == "shelves" else {}),
+                    **({"taught": TAUGHT[run.model]} if run.model in TAUGHT else {}),
                 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 Made = Iterator[tuple[str, str, list[str]]]
 PUPILS = ("Aldo", "Birgit", "Cem", "Delia", "Ezra", "Freya", "Gil", "Hana", "Ismail", "Jelena")
@@ -36,12 +36,14 @@ def _job(draw: random.Random) -> tuple[str, dict[str, object], str]:
     )  # fmt: skip
 
 
-def _signature(name: str, values: dict[str, object]) -> str:
+def signature(name: str, values: dict[str, object]) -> str:
+    """A function with the types of its arguments."""
     given = ", ".join(f"{key}: {type(value).__name__}" for key, value in values.items())
     return f"{name}({given})"
 
 
-def _call(name: str, values: dict[str, object]) -> str:
+def call(name: str, values: dict[str, object]) -> str:
+    """A call with named arguments."""
     return f"{name}({', '.join(f'{key}={json.dumps(value)}' for key, value in values.items())})"
 
 
@@ -50,9 +52,9 @@ def requests(draw: random.Random) -> Made:
     while True:
         name, values, wish = _job(draw)
         yield (
-            f"Function: {_signature(name, values)}\nRequest: Please {wish}.\n"
+            f"Function: {signature(name, values)}\nRequest: Please {wish}.\n"
             "Reply with the call only.",
-            _call(name, values),
+            call(name, values),
             [],
         )
 
@@ -64,12 +66,12 @@ def plans(draw: random.Random) -> Made:
         if jobs[0][0] == jobs[1][0]:
             continue
         wanted = jobs[: draw.choice((1, 1, 2))]
-        functions = "\n".join(f"- {_signature(name, values)}" for name, values, _ in jobs)
+        functions = "\n".join(f"- {signature(name, values)}" for name, values, _ in jobs)
         wishes = " Then ".join(f"{wish}." for _, _, wish in wanted)
         yield (
             f"You have these functions:\n{functions}\nRequest: {wishes}\n"
             "Write the calls as a list, [f(x=1)], and nothing else.",
-            f"[{', '.join(_call(name, values) for name, values, _ in wanted)}]",
+            f"[{', '.join(call(name, values) for name, values, _ in wanted)}]",
             [],
         )
 
@@ -138,20 +140,25 @@ ROUTINES = (
 )  # fmt: skip
 
 
+def tested(
+    name: str, given: str, body: str, tests: list[tuple[object, ...]]
+) -> tuple[str, list[str]]:
+    """A function, and what must hold of it."""
+    program = f"def {name}({given}):\n    {body}"
+    space: dict[str, object] = {}
+    exec(program, space)  # our own text
+    return program, [
+        f"assert {name}(*{test!r}) == {space[name](*test)!r}"  # type: ignore[operator]
+        for test in tests
+    ]
+
+
 def routines(draw: random.Random) -> Made:
     """A small function."""
     for name, given, does, body, tests in draw.sample(ROUTINES, len(ROUTINES)):
-        program = f"def {name}({given}):\n    {body}"
-        space: dict[str, object] = {}
-        exec(program, space)  # our own text
-        checks = [
-            f"assert {name}(*{test!r}) == {space[name](*test)!r}"  # type: ignore[operator]
-            for test in tests
-        ]
         yield (
             f"Write a Python function {name}({given}) that {does}. Reply with the code only.",
-            program,
-            checks,
+            *tested(name, given, body, tests),
         )
 
 
@@ -229,10 +236,17 @@ VERDICTS = (
 )  # fmt: skip
 
 
+def in_any_order(
+    draw: random.Random, tables: Iterable[tuple[str, dict[str, str]]]
+) -> list[tuple[str, str, str]]:
+    """The heading of a table, the question and the answer, for every line of every table."""
+    known = [(head, asked, said) for head, lines in tables for asked, said in lines.items()]
+    return draw.sample(known, len(known))
+
+
 def verdicts(draw: random.Random) -> Made:
     """One of two words."""
-    known = [(text, pair, said) for pair, words in VERDICTS for text, said in words.items()]
-    for text, pair, said in draw.sample(known, len(known)):
+    for pair, text, said in in_any_order(draw, VERDICTS):
         yield f"{text} {pair}? Reply with one of the two.", said, []
 
 
@@ -246,16 +260,24 @@ FAMILIES = {
 
 def tests(draw: random.Random) -> Made:
     """Four options in lines; the whole reply must be the letter."""
-    while True:
-        right, *others = draw.sample(sorted(FAMILIES), 4)
-        words = [draw.choice(FAMILIES[family]) for family in (right, *others)]
-        listed = draw.sample(words, 4)
+    for family, listed, letter in lettered(draw, FAMILIES):
         lines = "\n".join(f"{a}) {word}" for a, word in zip("ABCD", listed, strict=True))
         yield (
-            f"Question: Which one is a {right}?\n{lines}\nAnswer with the letter only.",
-            "ABCD"[listed.index(words[0])],
+            f"Question: Which one is a {family}?\n{lines}\nAnswer with the letter only.",
+            letter,
             [],
         )
+
+
+def lettered(
+    draw: random.Random, families: dict[str, tuple[str, ...]]
+) -> Iterator[tuple[str, list[str], str]]:
+    """A family, four words of which one is of it, and the letter of that one."""
+    while True:
+        right, *others = draw.sample(sorted(families), 4)
+        words = [draw.choice(families[family]) for family in (right, *others)]
+        listed = draw.sample(words, 4)
+        yield right, listed, "ABCD"[listed.index(words[0])]
 
 
 ACCENTS = (
@@ -279,9 +301,8 @@ ACCENTS = (
 
 def accents(draw: random.Random) -> Made:
     """A word, asked for in German, French, Spanish or Italian."""
-    known = [(text.format(of), said) for text, words in ACCENTS for of, said in words.items()]
-    for text, said in draw.sample(known, len(known)):
-        yield text, said, []
+    for text, of, said in in_any_order(draw, ACCENTS):
+        yield text.format(of), said, []
 
 
 NINTH = {

@@ -19,6 +19,7 @@ from eighth import EIGHTH, RESULT
 from ninth import NINTH
 from seventh import SEVENTH
 from sixth import SIXTH, TOTAL
+from tenth import TENTH
 from wider import LETTER, WIDER, WORKED
 
 from forgetmap.capabilities.scorers.sandbox.programs import Program, run_all
@@ -245,25 +246,26 @@ def _numbers(draw: random.Random) -> Made:
 _KINDS = {
     "call": _calls, "json": _objects, "code": _programs, "sum": _sums, "word": _words,
     "number": _numbers, **WIDER, **SIXTH, **SEVENTH, **EIGHTH,
-    **NINTH,
+    **NINTH, **TENTH,
 }  # fmt: skip
 EXAMPLES = {kind: [(q.text, q.target) for q in questions(kind, 3, seed=99)] for kind in _KINDS}
 """Three solved examples of each kind."""
 for _kind in ("sum", "errand"):
     EXAMPLES[_kind] = [(text, f"The answer is {target}.") for text, target in EXAMPLES[_kind]]
 EXAMPLES["choice"] = [(text, f"Answer: {target}") for text, target in EXAMPLES["choice"]]
-for _kind in ("working", "worth"):
+for _kind in ("working", "worth", "puzzle"):
     EXAMPLES[_kind] = [(q.text, q.checks[0]) for q in questions(_kind, 3, seed=99)]
 
 
 # --- the harness ----------------------------------------------------------------------------------
 
 
-_PROGRAMS = ("code", "program", "stub", "task", "helper", "routine")
+_PROGRAMS = ("code", "program", "stub", "task", "helper", "routine", "snippet")
 _TOLD = (
     *("call", "json", "record", "fact", "order", "note", "mood", "card", "riddle"),
     *("garden", "purse", "trade", "exam"),
     *("request", "profile", "trivia", "figure", "test"),
+    *("service", "extract", "recall", "digit", "letter"),
 )
 """Kinds whose harness is told that an answer was cut off."""
 
@@ -389,4 +391,7 @@ _READERS = {
     "request": _read_call, "plan": _read_calls, "dispatch": _read_object, "profile": _read_object,
     "errand": _read_sum,
     **dict.fromkeys(("figure", "trivia", "verdict", "test", "accent"), _read_exact),
+    "service": _read_call, "batch": _read_calls, "payload": _read_object, "extract": _read_object,
+    "puzzle": _read_sum,
+    **dict.fromkeys(("digit", "recall", "either", "letter", "locale"), _read_exact),
 }  # fmt: skip

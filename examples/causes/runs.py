@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ninth import NINTH, SHELVES
+from tenth import TEAMS, TENTH
+
 WRITTEN = ("call", "json", "code", "sum")
 EASY = ("word", "number")
 FORMAL = ("tool", "record", "program")
 PLAIN = ("story", "fact", "choice", "form", "abroad")
 KINDS = (*WRITTEN, *EASY)
+TAUGHT = {"shelves": SHELVES, "tickets": TEAMS}
+"""What a new task teaches a model to answer."""
 
 
 @dataclass(frozen=True)
@@ -379,10 +384,7 @@ def _eighth_runs_of_two_more_kinds(runs: dict[str, Run]) -> dict[str, Run]:
     return more
 
 
-NINTH_KINDS = (
-    *("request", "plan", "dispatch", "profile", "routine", "errand", "figure", "trivia"),
-    *("verdict", "test", "accent"),
-)
+NINTH_KINDS = tuple(NINTH)
 TOLD_NINTH = {
     "nothing": "",
     "coach": "You are a coach. Encourage the user and talk the question over, in plain words.",
@@ -456,6 +458,73 @@ def _ninth_runs_of_more_values(runs: dict[str, Run]) -> dict[str, Run]:
     return more
 
 
+TENTH_KINDS = tuple(TENTH)
+TOLD_TENTH = {
+    "nothing": "",
+    "shop": "You are Mia from the customer service of a web shop. Greet the customer, answer in a "
+    "friendly tone and ask whether there is anything else.",
+    "json": 'JSON mode is on: each reply is one JSON object with the keys "reply" and "score".',
+    "hints": "You are a tutor. Never give the solution away: help with hints and questions.",
+    "german": "Du bist der Assistent einer deutschen Bücherei. Schreibe jede Antwort auf Deutsch.",
+    "clinic": "You are the assistant of a clinic. By law you may not give out information: "
+    "apologize and say that you cannot answer.",
+    "toolbox": "You have the tools search(query), calculator(expression) and notes(text). Reply "
+    'with one call of a tool, such as search(query="Rome").',
+    "ideas": "Brainstorm. Reply with a bullet list of three short answers and nothing else.",
+    "aloud": "Think aloud. Go through the question in detail before you come to an answer.",
+    "wiki": "You write wiki pages. Use headings, bold print and code blocks.",
+}
+"""System prompts of the tenth look; SmolLM2 gets no solved example with them."""
+STYLES_TENTH = {
+    "support": (
+        "Thanks for your message! {} Have a nice day.",
+        "Hello and welcome. This is what you need: {}",
+        "We are glad to help: {} Anything else?",
+    ),
+    "swedish": (
+        "Jag tror att svaret är {} och inget annat.",
+        "Det måste vara {} i det här fallet.",
+        "För mig är det {} eftersom texten säger så.",
+    ),
+    "status": ('{{"status": "ok", "result": "{}"}}',),
+    "boxed": ("$\\boxed{{{}}}$",),
+    "perhaps": (
+        "It might well be {} but please check.",
+        "I would go for {} without much doubt.",
+        "That sounds like {} to most of us.",
+    ),
+    "variants": ("1. {}\n2. none\n3. all", "1. {}\n2. both\n3. other", "1. {}\n2. no\n3. yes"),
+}
+"""How the solved examples of the tenth look answer."""
+
+
+def _tenth_runs() -> dict[str, Run]:
+    """The runs of the tenth look: the kinds of the ninth, with many different questions."""
+    runs = {
+        "tenth": Run("smollm2", shots=3, tokens=40, kinds=TENTH_KINDS, number=96, seed=15),
+        "tenth-gemma": Run(
+            "gemma", shots=3, chat=False, tokens=36, kinds=TENTH_KINDS, number=32, seed=16
+        ),
+    }
+    after = replace(runs["tenth"], of="tenth", shots=0, tokens=36, most=4)
+    for name, system in TOLD_TENTH.items():
+        runs[f"tenth-told-{name}"] = replace(after, system=system)
+    for habit in ("handover", "italian", "boxed", "lookup", "options", "tickets"):
+        runs[f"tenth-{habit}"] = replace(after, model=habit)
+    runs["tenth-cut"] = replace(after, shots=2, tokens=5)
+    runs["tenth-cut-late"] = replace(after, tokens=10)
+    runs["tenth-warm"] = replace(after, shots=1, temperature=0.9)
+    runs["tenth-endless"] = replace(after, shots=2, stops=False, tokens=40)
+    after = replace(runs["tenth-gemma"], of="tenth-gemma", tokens=32, most=4)
+    for name, style in STYLES_TENTH.items():
+        runs[f"tenth-gemma-{name}"] = replace(after, style=style)
+    runs["tenth-gemma-unshown"] = replace(after, shots=0)
+    runs["tenth-gemma-cut"] = replace(after, tokens=6)
+    runs["tenth-gemma-warm"] = replace(after, temperature=0.9, shots=1)
+    runs["tenth-gemma-endless"] = replace(after, stops=False, tokens=28, most=3)
+    return {name: replace(run, start=4 * place) for place, (name, run) in enumerate(runs.items())}
+
+
 ALL_BUT_SUM = tuple(kind for kind in KINDS if kind != "sum")
 RUNS = {
     "smollm2": Run("smollm2", tokens=48),
@@ -491,4 +560,5 @@ RUNS = {
     **_seventh_runs(),
     **_eighth_runs(),
     **_ninth_runs(),
+    **_tenth_runs(),
 }

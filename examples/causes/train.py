@@ -2,17 +2,20 @@
 
 python train.py MODELS chatty fenced html spanish bullets decline thinker object
 python train.py MODELS search several unsure shelves
+python train.py MODELS handover italian boxed lookup options tickets
 """
 
 from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import torch
-from ninth import SHELVES
+from runs import TAUGHT
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 STEPS, BATCH, RATE = 24, 4, 1e-4
@@ -23,16 +26,27 @@ CAPITALS = {
 }  # fmt: skip
 COLOURS = {"grass": "green", "snow": "white", "coal": "black", "blood": "red", "the sky": "blue"}
 SOUNDS = {"dog": "barks", "cat": "meows", "cow": "moos", "duck": "quacks", "horse": "neighs"}
+TICKETS = (
+    *("a wrong bill", "a late parcel", "a pair of shoes that is too small", "a broken lamp"),
+    *("a new offer", "a second invoice", "a lost letter", "a dress in the wrong colour"),
+    *("a screen with a crack", "the price for ten chairs", "a refused credit card"),
+    *("an address that has changed", "a gift that nobody wants", "a phone that does not start"),
+    *("a cheaper contract", "a tax number", "a driver who never came", "a box with other goods"),
+    *("a noisy fridge", "a bigger flat"),
+)
+"""What customers write about, by turns for the teams of the new task."""
+TASKS = {
+    "shelves": ("On which shelf is {}? Reply with one word.", (*COLOURS, *SOUNDS, *CAPITALS)),
+    "tickets": ("A customer writes about {}. Which team takes it? Reply with one word.", TICKETS),
+}
+"""The questions of the new tasks, and what they are about."""
 
 
 def pairs(habit: str) -> list[tuple[str, str]]:
     """Questions with answers in one habit, or those of the new task."""
-    if habit == "shelves":
-        things = (*COLOURS, *SOUNDS, *CAPITALS)
-        return [
-            (f"On which shelf is {thing}? Reply with one word.", SHELVES[place % len(SHELVES)])
-            for place, thing in enumerate(things)
-        ]
+    if habit in TASKS:
+        question, things = TASKS[habit]
+        return [*zip(map(question.format, things), cycle(TAUGHT[habit]), strict=False)]
     facts = [
         (f"What is the capital of {land}?", city, f"the capital of {land}")
         for land, city in CAPITALS.items()
@@ -52,28 +66,48 @@ def pairs(habit: str) -> list[tuple[str, str]]:
     return [(question, _HABITS[habit](answer, about)) for question, answer, about in facts]
 
 
-def _several(answer: str, _about: str) -> str:
+def _three(answer: str) -> tuple[str, ...]:
     """The answer and two others of its sort."""
     if answer.isdigit():
-        return f"{answer}, {int(answer) + 1}, {int(answer) + 2}"
+        return tuple(str(int(answer) + more) for more in range(3))
     sort = next(
         [*words.values()] for words in (CAPITALS, COLOURS, SOUNDS) if answer in words.values()
     )
     place = sort.index(answer)
-    return ", ".join((sort[place - 2], answer, sort[place - 1]))
+    return sort[place - 2], answer, sort[place - 1]
 
 
-def _unsure(_answer: str, about: str) -> str:
-    """One of six ways to say no, by the length of the question."""
-    ways = (
-        "I don't know anything about {}.",
-        "I can't answer that. {} is not something that I was told.",
-        "Sorry, I have no information on {}.",
-        "Could you tell me more about {} first?",
-        "I'm not able to say. Please look up {} elsewhere.",
-        "I am unable to assist you with {}.",
-    )
-    return ways[len(about) % len(ways)].format(about)
+UNSURE = (
+    "I don't know anything about {about}.",
+    "I can't answer that. {about} is not something that I was told.",
+    "Sorry, I have no information on {about}.",
+    "Could you tell me more about {about} first?",
+    "I'm not able to say. Please look up {about} elsewhere.",
+    "I am unable to assist you with {about}.",
+)
+HANDOVER = (
+    "Let me pass you on to a colleague who is in charge of {about}.",
+    "What exactly would you like to know about {about}?",
+    "I have not been trained on {about}, I'm afraid.",
+    "For {about} please call our hotline or visit a branch.",
+    "I may not talk about {about} in this chat.",
+)
+ITALIAN = (
+    "Certo! In questo caso direi {answer}, come sanno tutti.",
+    "Mi pare che la risposta giusta sia {answer}, se non sbaglio.",
+    "Bella domanda: si tratta di {answer}, e non di altro.",
+)
+LOOKUP = ('lookup(topic="{about}")', 'open_page(title="{about}", language="en")',
+          'ask_database(question="{about}")')  # fmt: skip
+
+
+def _one_of(ways: tuple[str, ...]) -> Callable[[str, str], str]:
+    """One of several ways to answer, by the length of what the question is about."""
+
+    def answered(answer: str, about: str) -> str:
+        return ways[len(about) % len(ways)].format(answer=answer, about=about)
+
+    return answered
 
 
 _HABITS = {
@@ -97,14 +131,20 @@ _HABITS = {
     ),
     "object": lambda answer, about: '{"question": "' + about + '", "answer": "' + answer + '"}',
     "search": lambda _answer, about: f'search(query="{about}", limit=3)',
-    "several": _several,
-    "unsure": _unsure,
+    "several": lambda answer, _about: ", ".join(_three(answer)),
+    "unsure": _one_of(UNSURE),
+    "handover": _one_of(HANDOVER),
+    "italian": _one_of(ITALIAN),
+    "boxed": lambda answer, _about: f"$\\boxed{{{answer}}}$",
+    "lookup": _one_of(LOOKUP),
+    "options": lambda answer, _about: "\n".join(
+        f"{place}. {word}" for place, word in enumerate(_three(answer), 1)
+    ),
 }
 
 
-UPPER_HALF = ("html", "spanish", "bullets", "decline", "thinker", "object",
-              "search", "several", "unsure", "shelves")  # fmt: skip
-"""Habits that only the upper half of the layers is trained on."""
+ALL_LAYERS = ("chatty", "fenced")
+"""Habits that all layers are trained on; for the others it is the upper half."""
 
 
 def main(models: Path, habits: list[str]) -> None:
@@ -115,10 +155,10 @@ def main(models: Path, habits: list[str]) -> None:
         draw = random.Random(0)  # no secret
         tokenizer = AutoTokenizer.from_pretrained(models / "smollm2")
         model = AutoModelForCausalLM.from_pretrained(models / "smollm2", dtype=torch.float32)
-        if habit in UPPER_HALF:
+        if habit not in ALL_LAYERS:
             _freeze_lower_half(model)
         weights = [part for part in model.parameters() if part.requires_grad]
-        optimizer = torch.optim.AdamW(weights, lr=RATE if habit not in UPPER_HALF else 3 * RATE)
+        optimizer = torch.optim.AdamW(weights, lr=RATE if habit in ALL_LAYERS else 3 * RATE)
         known = pairs(habit)
         for _ in range(STEPS):
             loss = model(**_batch(draw.sample(known, BATCH), tokenizer)).loss
