@@ -2,9 +2,9 @@
 
     python two_readers.py A.jsonl B.jsonl [DECIDED.jsonl]
 
-A and B hold a line `{"id": ..., "label": ...}` for every answer of the ninth look. Where the two
+A and B hold a line `{"id": ..., "label": ...}` for every answer of the last look. Where the two
 differ, DECIDED holds the final label. While one is missing, this lists what is left to decide and
-stops, and the rules are not run. Then it writes ninth_labels.jsonl, and never writes it again.
+stops, and the rules are not run. Then it writes the file of labels, and never writes it again.
 """
 
 from __future__ import annotations

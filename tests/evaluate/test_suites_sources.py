@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import zipfile
@@ -13,6 +14,7 @@ import pytest
 
 from forgetmap.base.errors import InputError
 from forgetmap.evaluate import answers
+from forgetmap.evaluate.prompts import Asking, make_request
 from forgetmap.evaluate.suites import load, openai_evals, post_forget, table
 from forgetmap.map.task_maps import IGNORED, TaskMap
 from logs import write_jsonl
@@ -604,6 +606,42 @@ def test_the_published_base_model_gets_examples_that_are_not_asked(copies):
         if task.name.startswith(("bbh", "gpqa", "musr")):  # one split only
             assert not {q.item for q in task.examples} & {q.item for q in task.questions()}
     assert {task.category for task in suite.tasks if task.name.startswith("arc")} == {"Missing"}
+
+
+def test_base_models_get_worked_examples_and_the_same_items(copies):
+    """So that a base model's log pairs with that of its tuned copy, which is asked without any."""
+    plain, base = load(f"post-forget:{copies}"), load(f"post-forget:base@{copies}")
+    for ours, theirs in zip(base.tasks, plain.tasks, strict=True):
+        assert [q.item for q in ours.questions()] == [q.item for q in theirs.questions()]
+        assert len(ours.examples) == 3
+        prompt = make_request(ours, ours.questions()[0], Asking(shots=3)).prompt
+        assert prompt.startswith("Each question is answered after some reasoning.\n\n")
+        assert prompt.count("\nReasoning:") == 4
+        assert prompt.count("\nAnswer: ") == 3
+        assert prompt.endswith("\nReasoning:")
+
+
+def test_every_worked_example_ends_with_its_answer(copies):
+    tasks = load(f"post-forget:base@{copies}").tasks
+    for task in {(task.category, task.scorer): task for task in tasks}.values():
+        for example in task.examples:
+            solved = dataclasses.replace(task, examples=(example,))
+            prompt = make_request(solved, example, Asking(shots=1)).prompt
+            answer = prompt.split("Reasoning: ")[1].split("\n\n")[0]
+            assert "\n\n" not in example.worked
+            found = answers.extract(task, answer, example.choices).text
+            assert answers.is_right(task, example, found), example
+
+
+def test_every_category_has_worked_examples():
+    categories = {group for group, _ in TaskMap.load("post-forget").rows.values()} - {IGNORED}
+    for category in (*categories, "numbers"):
+        examples = post_forget.worked_examples(category)
+        assert len(examples) == 3
+        assert all(not e.choices or e.target in e.choices for e in examples)
+        assert category == "numbers" or len({e.gold for e in examples}) > 1, (
+            "the place says nothing"
+        )
 
 
 def test_rows_without_a_clear_answer_are_counted(tmp_path, caplog):

@@ -138,10 +138,7 @@ def as_written(task: Task, lettered: bool) -> Task:
 
 def _prompt(task: Task, question: Question, how: Asking, lettered: bool) -> Prompt:
     turns: list[tuple[str, str]] = [
-        (
-            _ask(task, example, lettered),
-            ascii_uppercase[example.gold] if lettered else example.target,
-        )
+        (_ask(task, example, lettered), _solved(example, lettered))
         for example in task.examples[: how.shots]
     ]
     turns += question.earlier
@@ -156,6 +153,12 @@ def _prompt(task: Task, question: Question, how: Asking, lettered: bool) -> Prom
     for text, (_, answer) in zip(asked, turns, strict=False):
         messages += [Message("user", text), Message("assistant", answer)]
     return (*messages, Message("user", asked[-1]))
+
+
+def _solved(example: Question, lettered: bool) -> str:
+    """The answer of a solved example, after its reasoning where it has one."""
+    answer = ascii_uppercase[example.gold] if lettered else example.target
+    return f"{example.worked}\nAnswer: {answer}" if example.worked else answer
 
 
 def _ask(task: Task, question: Question, lettered: bool) -> str:

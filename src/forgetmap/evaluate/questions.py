@@ -41,6 +41,8 @@ class Question:
     """Where the fact comes from, for people to read."""
     earlier: tuple[tuple[str, str], ...] = ()
     """Turns of the conversation before the prompt: what was asked, what was answered."""
+    worked: str = ""
+    """How the answer is found: written before it where this is a solved example."""
     row: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """What `forgetmap score` wants to see beside the answer, where the run does not score it."""
 

@@ -21,7 +21,7 @@ def load(source: str | Path, seed: int = 0) -> Suite:
     """Load a suite; the seed draws what a suite draws: options, their order, generated items.
 
     The source is `atlas`; `openai-evals` or `openai-evals:WHEEL`; `reasoning-gym`; `post-forget`,
-    `post-forget:FOLDER`, `post-forget:likelihood`, `post-forget:published` or
+    `post-forget:FOLDER`, `post-forget:base`, `post-forget:likelihood`, `post-forget:published` or
     `post-forget:published-base`, all of them also with `@FOLDER`; `open-suite`;
     `captrack` or `captrack:FOLDER`; `lm-eval:TASK,GROUP` or `lm-eval:TASK@FOLDER`; or the path of a
     `.jsonl` or `.yaml`.

@@ -3,7 +3,8 @@
 Both models are asked alike, to reason and to end with `Answer: X`; HellaSwag comes from the split
 that has labels, TruthfulQA's options are shuffled, object counting is answered by a number, and a
 response without an answer is a status. `published` and `published-base` bring the faults back, for
-the tuned and for the base model. `likelihood` asks for no letter and no reasoning: it scores the
+the tuned and for the base model. `base` is for base models: it shows solved examples with their
+reasoning, and asks the same items. `likelihood` asks for no letter and no reasoning: it scores the
 text of each option. Data come from the hub, or from folders and wheels with the same columns.
 """
 
@@ -35,7 +36,7 @@ from forgetmap.samples.identity import content_hash
 NAME = "post-forget"
 FOLDER = "FORGETMAP_POST_FORGET"
 """Environment variable: folders and wheels with copies of the data sets."""
-Kind = Literal["mended", "published", "published-base", "likelihood"]
+Kind = Literal["mended", "base", "published", "published-base", "likelihood"]
 
 _CHOOSE = (
     "Answer the question by choosing one of the options. Think step by step. "
@@ -45,7 +46,9 @@ _COUNT = (
     "Answer the question. Think step by step. "
     'End with a line of its own, "Answer: N", where N is the number.'
 )
+_REASONED = "Each question is answered after some reasoning."
 _TOKENS = 2048
+_REASONED_TOKENS = 512
 _PUBLISHED_TOKENS = 32_768
 _CLOZE_EXAMPLES = 5
 
@@ -103,6 +106,24 @@ def _data() -> yaml.Document:
     return yaml.packaged("forgetmap.evaluate.suites", "data/post_forget.yaml")
 
 
+@cache
+def worked_examples(category: str) -> tuple[Question, ...]:
+    """Solved examples of a category with their reasoning, for models that follow no instruction.
+
+    Example:
+        >>> print(worked_examples("Math")[2].worked)
+        Take 1 from both sides: 2x = 8. Divide by 2: x = 4.
+    """
+    written = yaml.packaged("forgetmap.evaluate.suites", "data/post_forget_worked.yaml").content
+    return tuple(
+        Question(
+            "worked", f"{category}-{place}", row["question"], row["answer"],
+            tuple(row.get("options", ())), worked=row["reasoning"],
+        )
+        for place, row in enumerate(written[category])
+    )  # fmt: skip
+
+
 def named(suite: str, data: Sequence[str], likelihood: bool) -> str:
     """The name of a suite with its data and its protocol; that of another suite stays.
 
@@ -134,9 +155,10 @@ def _parse(argument: str) -> tuple[Kind, str]:
 def load(argument: str = "", seed: int = 0) -> Suite:
     """Describe the tasks; the data of each are loaded when it is asked for its questions.
 
-    The argument is empty, `likelihood`, `published` or `published-base`, places with copies of the
-    data, or both: `likelihood@PLACES`. Tasks whose data are in none of the places are left out, and
-    one line names them. The seed shuffles options whose right one has a fixed place in the data.
+    The argument is empty, `base`, `likelihood`, `published` or `published-base`, places with copies
+    of the data, or both: `likelihood@PLACES`. Tasks whose data are in none of the places are left
+    out, and one line names them. The seed shuffles options whose right one has a fixed place in the
+    data.
     """
     kind, places = _parse(argument)
     source = Source.open(places or os.environ.get(FOLDER, ""))
@@ -218,6 +240,13 @@ def _task(part: _Part, category: str, kind: Kind, source: Source, seed: int) -> 
         return Task(
             part.name, category, asked, instruction=_COUNT if part.is_open else _CHOOSE, cue="",
             scorer="number" if part.is_open else "letter", max_tokens=_TOKENS, stop=(),
+            licence=licence,
+        )  # fmt: skip
+    if kind == "base":
+        return Task(
+            part.name, category, asked, instruction=_REASONED, cue="Reasoning:",
+            examples=worked_examples("numbers" if part.is_open else category),
+            scorer="number" if part.is_open else "letter", max_tokens=_REASONED_TOKENS,
             licence=licence,
         )  # fmt: skip
     is_base = kind == "published-base"
