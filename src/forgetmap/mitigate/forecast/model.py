@@ -111,7 +111,8 @@ def probe_features(items: Items, probe: Items) -> tuple[Floats, ...]:
     """
     place, there = find(probe, items)
     after = probe.chance[place]
-    loss, asked = there * np.maximum(items.chance - after, 0), there * items.chance
+    loss = np.where(there, np.maximum(items.chance - after, 0), 0.0)
+    asked = np.where(there, items.chance, 0.0)
     of_all = loss.sum() / max(asked.sum(), 1e-3)
     lost, had = _task_means(items, loss), _task_means(items, asked)
     of_task = np.where(had > 0, lost / np.maximum(had, 1e-3), of_all)
@@ -193,10 +194,10 @@ def fit(history: History, with_past: bool = True) -> Models:
     rows = []
     for number, training in enumerate(history.trainings):
         at = training.model, training.regime
-        items, told = history.models[training.model], plain[training.model]
+        items, features = history.models[training.model], plain[training.model]
         if training.probe is not None:
-            told = plain_features(items, training.probe)
-        known = items, told, pasts.get(at)
+            features = plain_features(items, training.probe)
+        known = items, features, pasts.get(at)
         rows.append(_rows(number, training, *known, weight=1 / many[at]))
     told = [row for row in rows if row.past is not None]
     return Models(_curves(rows, past=False), _curves(told, past=True) if told else None)
