@@ -10,14 +10,15 @@ question, so the table has a row for each answer.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from forgetmap.map.task_maps import TaskMap
 from forgetmap.mitigate.forecast.build import BUNDLED, bundle
-from forgetmap.mitigate.forecast.items import Floats, History, read_history
+from forgetmap.mitigate.forecast.items import Floats, History, Items, read_history, read_items
 from forgetmap.mitigate.forecast.model import auc, fit_curve, past_features, plain_features
 from forgetmap.mitigate.forecast.validate import (
     NEVER_SEEN,
@@ -31,6 +32,7 @@ from forgetmap.mitigate.forecast.validate import (
 ROOT = Path(__file__).resolve().parents[1]
 STUDY = ROOT / "examples" / "study" / "study.yaml"
 TASKS = ROOT / "examples" / "study" / "logs" / "tasks.csv"
+SHORT = ROOT / "examples" / "study" / "logs" / "short"
 PAGE = Path(__file__).with_suffix(".md")
 WORDS = {
     "training": "this training",
@@ -39,6 +41,7 @@ WORDS = {
     "model": "its model",
     "task and model": "its new task nor its model",
 }
+UNSEEN_PROBED = ("regime", "task", "model")
 HEAD = """# Forecasts of trainings that were never seen
 
 `python benchmarks/forecast.py` writes this page from the logs of [the study](../examples/study).
@@ -50,32 +53,82 @@ calibration within a training.
 | never saw | past of the items | trainings | AUC, known items | at best | AUC, all items | calibration error, known items | level off | calibration error at the true level | in the riskiest quarter | categories within interval | totals within interval | width of a category's interval |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """  # noqa: E501
+PROBED = """
+## With a probe of 16 steps
+
+The same for the trainings that have a probe: 16 steps of their own recipe with half of the batch
+and another seed, thrown away ([short.py](../examples/study/short.py)). {items:,} old items were asked
+after each, drawn by a seed beforehand; {probes} probes stand for {trainings} trainings, as seeds of
+one recipe share theirs. Rows without the probe are of the same trainings and items.
+
+| never saw | past of the items | probe | trainings | AUC, known items | at best | AUC, all items | calibration error, known items | level off | calibration error at the true level | in the riskiest quarter | categories within interval | totals within interval | width of a category's interval |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+"""  # noqa: E501
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--bundle", action="store_true", help="only write the bundled curves")
+    arguments.add_argument("--probes", action="store_true", help="only write the part on probes")
     asked = arguments.parse_args()
     history, category = read_history(STUDY), TaskMap.load(TASKS).category
+    probed = history.probed(read_probes())
     if asked.bundle:
         place = ROOT / "src" / "forgetmap" / "mitigate" / "forecast" / BUNDLED
         place.parent.mkdir(exist_ok=True)
-        place.write_text(bundle(history, category, "the study of forgetmap"), encoding="utf-8")
+        text = bundle(history, probed, category, "the study of forgetmap")
+        place.write_text(text, encoding="utf-8")
         return
+    if not asked.probes:
+        rows, curves = measured(history, NEVER_SEEN)
+        PAGE.write_text("\n".join([HEAD.rstrip(), *rows, "", *curves, ""]), encoding="utf-8")
+    first = PAGE.read_text(encoding="utf-8").partition(PROBED[:10])[0]
+    PAGE.write_text(first + _with_probes(probed), encoding="utf-8")
+
+
+def _with_probes(probed: History) -> str:
+    """The part of the page on trainings that have a probe."""
+    bare = [one._replace(probe=None) for one in probed.trainings]
+    rows, curves = measured(probed, UNSEEN_PROBED, "yes")
+    rows += measured(History(probed.models, bare, probed.notes), UNSEEN_PROBED, "no")[0]
+    head = PROBED.format(
+        items=max(len(one.place) for one in probed.trainings),
+        probes=len({id(one.probe) for one in probed.trainings}),
+        trainings=len(probed.trainings),
+    )
+    return "\n".join([head.rstrip(), *rows, "", *curves, ""])
+
+
+def read_probes() -> dict[str, Items]:
+    """By the name of a training, what its probe had left of the items."""
+    found = {}
+    for path in sorted(SHORT.glob("*.json")):
+        items = read_items(path.with_suffix(".parquet"))
+        told = json.loads(path.read_text(encoding="utf-8"))
+        found |= dict.fromkeys(told["trainings"], items)
+    return found
+
+
+def measured(
+    history: History, unseen: Iterable[str], probe: str = ""
+) -> tuple[list[str], list[str]]:
+    """The rows of a table, and the calibration curves that stand below it."""
     rows, curves = list[str](), list[str]()
-    for never_saw in NEVER_SEEN:
+    for never_saw in unseen:
         for past in (True, False):
             if past and "model" in never_saw:
                 continue  # without the model there is no past of its items
-            found = measure(history, never_saw, past)
+            found = measure(history, never_saw, past, probe)
             if found:
                 rows.append(found[0])
                 curves.append(found[1])
                 print(found[0], flush=True)
-    PAGE.write_text(HEAD + "\n".join([*rows, "", *curves]) + "\n", encoding="utf-8")
+    return rows, curves
 
 
-def measure(history: History, never_saw: str, past: bool) -> tuple[str, str] | None:
+def measure(
+    history: History, never_saw: str, past: bool, probe: str = ""
+) -> tuple[str, str] | None:
     """A row of the table, and the calibration curve behind it."""
     category = TaskMap.load(TASKS).category
     every = 4 if never_saw == "training" else 1  # each is a fit of its own
@@ -83,7 +136,8 @@ def measure(history: History, never_saw: str, past: bool) -> tuple[str, str] | N
     if not told:
         return None
     found = quality(told, never_saw, past)
-    cells = [WORDS[never_saw], "yes" if past else "no", str(found.trainings)]
+    cells = [WORDS[never_saw], "yes" if past else "no", *([probe] if probe else [])]
+    cells += [str(found.trainings)]
     cells += [f"{found.auc_known:.3f}", f"{best_auc(told, history, past):.3f}"]
     cells += [f"{found.auc_all:.3f}"]
     cells += [
@@ -122,7 +176,7 @@ def best_auc(told: Sequence[Told], history: History, with_past: bool) -> float:
 
 def _seen_of(each: Told, history: History, with_past: bool) -> Floats:
     items = history.models[each.training.model]
-    sides = [plain_features(items)]
+    sides = [plain_features(items, each.training.probe)]
     past = past_features(items, each.seen, each.training.model) if with_past else None
     if past is not None:
         sides.append(past.features)

@@ -7,6 +7,7 @@ import random
 import re
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from forgetmap.api import compare, lineage
@@ -268,6 +269,8 @@ def test_a_budget_that_cannot_be_judged_is_refused():
         ({"tasks": ["c*s"], "new_tasks": ["codes", "ca*", "colours"]}, "every task is new"),
         ({"tasks": ["capitals"], "new_tasks": ["codes"]}, "new_tasks codes: not in the suite"),
         ({"budget": "no.yaml"}, "no.yaml"),
+        ({"full_every": 5}, "full_every=5: must be at least 1, and needs risks"),
+        ({"full_every": 0, "risks": "risks.parquet"}, "full_every=0"),
     ],
 )
 def test_bad_arguments_are_one_clear_line(options, said, monkeypatch, tmp_path):
@@ -514,6 +517,33 @@ def test_a_resumed_run_reuses_its_beginning(tiny, tmp_path, monkeypatch):
     late = {"budget": 0.1, "when_exceeded": "roll_back"}
     with pytest.raises(InputError, match="must be asked for from the start"):
         run("probes", late, resume_from_checkpoint=str(tmp_path / "out-probes/checkpoint-2"))
+
+
+@with_model
+def test_between_checks_of_all_items_a_part_leans_on_the_last(tiny, tmp_path):
+    from forgetmap.evaluate.run import evaluate
+    from forgetmap.mitigate.forecast.build import forecast
+    from forgetmap.mitigate.forecast.sampling import weigh
+
+    evaluate(str(tiny), anchors(), tmp_path / "base")
+    forecast(tmp_path / "base", out=tmp_path / "risks.parquet")
+    how = {"risks": tmp_path / "risks.parquet", "items": 90, "every": 1, "full_every": 3}
+    callback = ForgettingCallback(anchors(), tmp_path / "probes", **how)
+    made = trainer(tiny, tmp_path / "out", callback=callback, steps=5, rate=0.01)
+    made.train()
+    run = RunFolder(tmp_path / "probes")
+    drawn = {step: run.chosen(step) for step in run.steps()}
+    assert [step for step in drawn if drawn[step] is None] == [0, 3]
+    assert {one.words for one in drawn.values() if one} == {"90 of 180, drawn by risk"}
+    steps = yaml.safe_load((run.path / "pipeline.yaml").read_text())["checkpoints"]
+    assert list(steps) == ["step-0", "step-3"]
+    lost = {name: logged(made.state, name) for name in ("lost", "lost_low", "lost_high")}
+    for step, seen in ((1, None), (2, None), (4, run.step(3)), (5, run.step(3))):
+        found = weigh(drawn[step], run.step(0), run.step(step), seen).total.lost
+        assert lost["lost"][step] == found.value
+        assert (lost["lost_low"][step], lost["lost_high"][step]) == (found.low, found.high)
+    whole = compare(run.step(0), run.step(3)).total.lost
+    assert lost["lost"][3] == pytest.approx(whole.value)
 
 
 TIGHT = Policy(limits=[{"measure": "raw", "max": 0.02}])

@@ -15,15 +15,18 @@ import forgetmap
 from forgetmap.base.errors import InputError
 from forgetmap.cli.app import app
 from forgetmap.mitigate.forecast.build import bundled, check_forecast, forecast, read_risks
-from forgetmap.mitigate.forecast.items import History, read_history, read_items
+from forgetmap.mitigate.forecast.items import History, Items, read_history, read_items
 from forgetmap.mitigate.forecast.model import (
     Spread,
     apart,
     auc,
     calibration,
     calibration_error,
+    fit,
     fit_curve,
     past_features,
+    plain_features,
+    probe_features,
     spread_of,
 )
 from forgetmap.mitigate.forecast.validate import coverage, forecast_unseen, quality
@@ -280,3 +283,110 @@ def test_items_are_those_that_a_comparison_has(study: Path) -> None:
     by_key = dict(zip(items.key.tolist(), items.chance, strict=True))
     for item, chance in zip(stored["item"], stored["gold_probability"], strict=True):
         assert by_key[item.as_py()] == pytest.approx(chance.as_py(), abs=1e-6)
+
+
+# --- a probe --------------------------------------------------------------------------------------
+
+
+def some_items(chance: list[float], tasks: str, keys: range | None = None) -> Items:
+    many = len(chance)
+    key = np.array(list(keys or range(many)), np.uint64)
+    found = np.array(chance)
+    return Items(
+        np.array(list(tasks), dtype=object), key, key, found, found > 0.5, np.full(many, 4.0)
+    )
+
+
+def odds(share: float) -> float:
+    share = min(max(share, 1e-3), 1 - 1e-3)
+    return float(np.log(share / (1 - share)))
+
+
+def test_what_a_probe_says_of_items_is_what_a_hand_works_out() -> None:
+    before = some_items([0.8, 0.4, 0.5, 0.6], "aabb")
+    after = some_items([0.4, 0.5, 0.5], "aab", range(3))  # the last one is not asked
+    share, later, of_task, of_all = probe_features(before, after)
+    task, every = 0.4 / 1.2, 0.4 / 1.7
+    assert of_task == pytest.approx([odds(task)] * 2 + [odds(0.0)] * 2)
+    assert of_all == pytest.approx([odds(every)] * 4)
+    drawn_to_task = (0.4 + task * 0.8) / (2 * 0.8 + 0.02)
+    assert share[:2] == pytest.approx([odds(drawn_to_task), odds(task * 0.4 / 0.82)])
+    assert later == pytest.approx([odds(0.4), odds(0.5), odds(0.5), odds(0.6)])
+    assert plain_features(before, after).shape == (4, 11)
+
+
+def test_a_task_that_a_probe_did_not_ask_lost_what_all_did() -> None:
+    before = some_items([0.8, 0.4, 0.5], "aab")
+    after = some_items([0.4, 0.4], "aa", range(2))
+    share, later, of_task, _ = probe_features(before, after)
+    assert of_task[2] == pytest.approx(odds(1 / 3))
+    assert later[2] == pytest.approx(odds(0.5 * 2 / 3))
+    assert share[2] == pytest.approx(odds(0.5 / 3 / 0.52))
+
+
+@pytest.fixture(scope="module")
+def probed(history: History) -> History:
+    """A probe that has done a third of what the training will do, to some of the items."""
+    rng = np.random.default_rng(5)
+    items = history.models[0]
+    asked = np.sort(rng.choice(len(items), 400, replace=False))
+    probes = {}
+    for training in history.trainings[:12]:
+        left = items.chance.copy()
+        left[training.place] -= training.loss / 3
+        left = np.clip(left + rng.normal(0, 0.02, len(items)), 0, 1)
+        some = items.only(asked)
+        probes[training.name] = Items(**(vars(some) | {"chance": left[asked]}))
+    return history.probed(probes)
+
+
+def test_only_what_was_probed_is_left(history: History, probed: History) -> None:
+    assert [one.name for one in probed.trainings] == [one.name for one in history.trainings[:12]]
+    (items,), whole = probed.models, history.models[0]
+    assert len(items) == 400
+    for one, other in zip(probed.trainings, history.trainings, strict=False):
+        assert len(one.place) == 400
+        lost = dict(zip(whole.key[other.place], other.loss, strict=True))
+        assert one.loss.tolist() == [lost[key] for key in items.key[one.place]]
+
+
+def test_a_probe_ranks_better_and_knows_the_level(probed: History) -> None:
+    without = History(probed.models, [one._replace(probe=None) for one in probed.trainings], [])
+    good, poor = (
+        quality(list(forecast_unseen(one, "regime", str, with_past=False)), "regime", False)
+        for one in (probed, without)
+    )
+    assert good.auc_known > 0.95 > poor.auc_known
+    assert good.calibration_error < poor.calibration_error + 0.02
+    assert len(fit(probed, with_past=False).plain.flip.weights) == 12
+
+
+def test_a_forecast_by_a_probe_is_made_of_bundled_curves(study: Path, tmp_path: Path) -> None:
+    base = study.parent / "base.parquet"
+    chance = read_items(base).chance
+    risks = []
+    for name, left in (("none", chance), ("much", np.where(chance > 0.5, chance / 4, chance))):
+        log = write(tmp_path / f"{name}.parquet", left)
+        told = forecast(base, probe=log, out=tmp_path / f"{name}-risks.parquet")
+        risks.append(told.total.expected.value)
+        assert told.total.expected.low <= risks[-1] <= told.total.expected.high
+    assert risks[0] < risks[1]
+    beside = forecast(base, history=study, probe=log)
+    assert (beside.same_model, beside.trainings) == (16, bundled(probed=True).trainings)
+    assert {each.history for each in beside.quality} == {True}
+    other = write(tmp_path / "other.parquet", chance[:1])
+    with pytest.raises(InputError, match="has none of the items of the log before"):
+        forecast(tmp_path / "none.parquet", new=["task0"], probe=other)
+
+
+def test_the_command_takes_the_log_of_a_probe(study: Path, tmp_path: Path) -> None:
+    base = study.parent / "base.parquet"
+    log = write(tmp_path / "after.parquet", read_items(base).chance / 2)
+    run = CliRunner().invoke
+    made = run(app, ["forecast", str(base), "--probed", str(log)])
+    assert made.exit_code == 0, made.output
+    assert "Expected loss" in made.output
+    for words in (["--learning-rate", "1e-4"], ["--probed", "a", "--learning-rate", "1"]):
+        said = run(app, ["forecast", str(base), *words])
+        assert said.exit_code == 2
+        assert "is for --probe MODEL" in said.output

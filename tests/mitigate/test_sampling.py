@@ -20,6 +20,7 @@ from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.evaluate.run import evaluate
 from forgetmap.mitigate.forecast.build import forecast
 from forgetmap.mitigate.forecast.sampling import (
+    Line,
     choose,
     chosen_suite,
     draw,
@@ -131,7 +132,7 @@ def test_totals_are_unbiased_and_intervals_hold_whatever_the_forecast_is_worth()
 
 def test_all_items_give_the_mean_and_its_plain_interval() -> None:
     values = np.random.default_rng(5).random(400)
-    found = estimate(values, np.ones(400, bool), np.ones(400), np.zeros(400))
+    found = estimate(values, np.ones(400, bool), np.ones(400), Line(np.zeros(400), 1))
     assert found.value == pytest.approx(values.mean())
     assert (found.high - found.low) / 2 == pytest.approx(
         1.966 * values.std() / np.sqrt(400), rel=1e-3
@@ -250,3 +251,167 @@ def test_the_file_of_chosen_items_has_every_item_with_its_chance(
     assert table.num_rows == ITEMS
     assert table["inclusion"].type == pa.float64()
     assert sum(table["drawn"].to_pylist()) == 50
+
+
+# --- leaning on the last check of all items -------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def halfway(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Most of the way from before to after, with some luck on top."""
+    noise = np.random.default_rng(7).normal(0, 0.02, ITEMS)
+    return np.clip(before + 0.8 * (after - before) + noise, 0.001, 0.999)
+
+
+@pytest.fixture(scope="module")
+def seen(risks: Path, halfway: np.ndarray) -> Path:
+    return evaluate(Knowing("halfway", halfway), suite(), risks.parent / "halfway").folder
+
+
+def course(rng: np.random.Generator, many: int) -> tuple[np.ndarray, ...]:
+    """Chances before, at a check of all, and now; and a forecast that is worth little."""
+    before = rng.random(many)
+    then = before * np.where(rng.random(many) < 0.3, rng.beta(1, 4, many), 1.0)
+    now = np.clip(then + rng.normal(0, 0.3, many) * then * (1 - then), 0, 1)
+    return before, then, now, before * 0.2
+
+
+@pytest.mark.parametrize("worth", ["much", "nothing"])
+def test_totals_are_unbiased_whatever_the_last_check_is_worth(worth: str) -> None:
+    rng = np.random.default_rng(8)
+    before, then, now, risk = course(rng, 3000)
+    told = then if worth == "much" else rng.permutation(then)
+    loss, known = np.maximum(before - now, 0), np.maximum(before - told, 0)
+    chances = inclusion_chances(sizes(risk, before), 300)
+    found = []
+    for drawn in (draw(chances, rng) for _ in range(400)):
+        line = expected(loss[drawn], drawn, chances, risk, before, known)
+        found.append(estimate(loss[drawn], drawn, chances, line))
+    values = np.array([one.value for one in found])
+    assert abs(values.mean() - loss.mean()) < 3 * values.std() / np.sqrt(len(values))
+    held = np.mean([one.low <= loss.mean() <= one.high for one in found])
+    assert held > (0.93 if worth == "much" else 0.88)
+
+
+def test_the_last_check_makes_intervals_narrower() -> None:
+    rng = np.random.default_rng(9)
+    before, then, now, risk = course(rng, 3000)
+    loss, widths = np.maximum(before - now, 0), []
+    chances = inclusion_chances(sizes(risk, before), 300)
+    drawn = draw(chances, rng)
+    for known in ([], [np.maximum(before - then, 0)]):
+        line = expected(loss[drawn], drawn, chances, risk, before, *known)
+        found = estimate(loss[drawn], drawn, chances, line)
+        widths.append(found.high - found.low)
+    assert widths[1] < 0.7 * widths[0]
+
+
+def test_what_was_lost_by_then_is_found_exactly() -> None:
+    rng = np.random.default_rng(10)
+    before, then, _, risk = course(rng, 900)
+    known = np.maximum(before - then, 0)
+    chances = inclusion_chances(sizes(risk, before), 150)
+    drawn = draw(chances, rng)
+    loss = 0.01 + 1.1 * known
+    line = expected(loss[drawn], drawn, chances, risk, before, known)
+    assert line.slopes == 5
+    found = estimate(loss[drawn], drawn, chances, line)
+    assert found.value == pytest.approx(loss.mean(), abs=1e-9)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 1000))
+def test_nothing_changed_is_known_exactly_from_the_last_check(seed: int) -> None:
+    """Whatever was lost by then: if it is all that is lost now, the draw adds no doubt."""
+    rng = np.random.default_rng(seed)
+    before, then, _, risk = course(rng, 400)
+    lost = np.maximum(before - then, 0)
+    chances = inclusion_chances(sizes(risk, before), 80)
+    drawn = draw(chances, rng)
+    found = estimate(
+        lost[drawn], drawn, chances, expected(lost[drawn], drawn, chances, risk, before, lost)
+    )
+    assert found.value == pytest.approx(lost.mean(), abs=1e-9)
+
+
+@pytest.fixture(scope="module")
+def part(risks: Path, after: np.ndarray) -> Path:
+    """The model after, asked 90 chosen items."""
+    folder = risks.parent / "part"
+    chosen = choose(risks, 90)
+    evaluate(Knowing("after", after), chosen_suite(suite(), chosen), folder)
+    write_chosen(folder, chosen)
+    return folder
+
+
+def test_totals_lean_on_a_check_of_all_items(
+    risks: Path, seen: Path, part: Path, before: np.ndarray, after: np.ndarray
+) -> None:
+    sides = read_chosen(part), risks.parent / "before", part
+    wide, found = weigh(*sides).total.lost, weigh(*sides, seen).total.lost
+    truth = np.maximum(before - after, 0).mean()
+    assert found.low <= truth <= found.high
+    assert found.high - found.low < wide.high - wide.low
+
+
+def test_with_a_last_check_too_a_gain_makes_no_loss_smaller(
+    risks: Path, seen: Path, before: np.ndarray, tmp_path: Path
+) -> None:
+    chosen = choose(risks, 90)
+    fallen = np.where(np.arange(ITEMS) % 3 == 0, before * 0.2, before)
+    risen = np.where(np.arange(ITEMS) % 3 == 1, (1 + before) / 2, fallen)
+    lost = []
+    for name, now in (("fallen", fallen), ("risen", risen)):
+        evaluate(Knowing(name, now), chosen_suite(suite(), chosen), tmp_path / name)
+        lost.append(weigh(chosen, risks.parent / "before", tmp_path / name, seen).total)
+    assert lost[0].lost == lost[1].lost
+    assert lost[0].gained.value < lost[1].gained.value
+
+
+def test_with_a_last_check_too_missing_answers_hide_no_loss(
+    risks: Path, seen: Path, after: np.ndarray, tmp_path: Path
+) -> None:
+    chosen = choose(risks, 90)
+    answered = chosen.drawn & (np.arange(len(chosen.drawn)) % 2 == 0)
+    asked = chosen_suite(suite(), chosen._replace(drawn=answered))
+    evaluate(Knowing("after", after), asked, tmp_path / "part")
+    found = weigh(chosen, risks.parent / "before", tmp_path / "part", seen)
+    left = chosen.drawn & ~answered
+    unknown = (1 / chosen.inclusion[left]).sum() / ITEMS
+    assert found.total.lost.high >= min(1.0, found.total.lost.value + unknown)
+
+
+def test_a_last_check_may_lack_items(risks: Path, seen: Path, part: Path) -> None:
+    log = Samples.read(seen / "samples.parquet")
+    table = pa.Table.from_batches(log.to_batches())
+    items = table["item"].to_numpy()
+    some = Samples(table.filter(pa.array(items < np.sort(np.unique(items))[ITEMS // 2])), log.meta)
+    found = weigh(read_chosen(part), risks.parent / "before", part, some).total.lost
+    assert 0 <= found.low <= found.value <= found.high <= 1
+
+
+def test_all_items_can_be_asked_and_say_nothing_of_a_draw(risks: Path) -> None:
+    chosen = choose(risks, None)
+    assert chosen.drawn.all()
+    assert (chosen.inclusion == 1).all()
+    assert chosen_suite(suite(), chosen).chosen == ""
+
+
+def test_a_last_check_that_is_none_is_refused(risks: Path, seen: Path, part: Path) -> None:
+    sides = read_chosen(part), risks.parent / "before", part
+    with pytest.raises(InputError, match="90 of 300, drawn by risk"):
+        weigh(*sides, part)
+    other = Samples.from_rows([{"item": 1, "score": 1.0, "metric": "acc", "task": "other"}])
+    with pytest.raises(InputError, match="has none of the items"):
+        weigh(*sides, other)
+    base, run = str(risks.parent / "before"), CliRunner().invoke
+    alone = run(app, ["forecast", base, "--seen", "log"])
+    assert alone.exit_code == 2
+    assert "needs --check" in alone.output
+    check = ["forecast", base, "--risks", str(risks), "--check"]
+    whole = run(app, [*check, str(seen), "--seen", base])
+    assert whole.exit_code == 2
+    assert "asked all items" in whole.output
+    leaning = run(app, [*check, str(part), "--seen", str(seen)])
+    assert leaning.exit_code == 0, leaning.output
+    assert "from 90 that were asked" in leaning.output

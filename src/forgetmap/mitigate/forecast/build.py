@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from forgetmap.mitigate.forecast.items import (
     History,
     Items,
     Log,
+    find,
     items_of,
     read_history,
     read_items,
@@ -93,22 +94,30 @@ class Forecast(Frozen):
     """Items without a forecast, and why."""
     notes: list[str]
     probe: Probed | None = None
-    """Told apart: it changes no risk."""
+    """What a few steps on the new data did; the risks know it."""
 
     def to_json(self) -> str:
         """The forecast as JSON."""
         return self.model_dump_json(indent=2)
 
 
-class Bundle(Frozen):
-    """What was learned from the study of this project, as it travels with the package."""
+class Bundled(Frozen):
+    """Curves with what is known of them, as they travel with the package."""
 
     plain: Curves
+    past: Curves | None = None
     categories: Spread
     total: Spread
     quality: list[Quality]
     trainings: int
     source: str
+
+
+class Bundle(Bundled):
+    """What was learned from the study of this project."""
+
+    probe: Bundled
+    """Curves that see a probe of the training, with and without a past."""
 
 
 class Learned(NamedTuple):
@@ -129,6 +138,7 @@ def forecast(
     *,
     history: str | Path | Study | History | None = None,
     trained_on: str | Path | None = None,
+    probe: Log | None = None,
     task_map: str | Path | TaskMap | None = None,
     new: Iterable[str] = (),
     out: str | Path | None = None,
@@ -142,6 +152,8 @@ def forecast(
             are used, which were fitted to the study of this project.
         trained_on: The new training data as JSON lines. Items that they ask are left out, and
             every item gets its likeness to the data.
+        probe: Log of the model after a few steps of the training, which were thrown away. The
+            curves are then those that come with the package and know probes.
         task_map: Categories of the tasks; by default the one that the study names.
         new: Tasks that the training is meant to teach; they are left out.
         out: Write a row for each item to this Parquet file.
@@ -162,14 +174,14 @@ def forecast(
     if trained_on is not None:
         items, alike, asked = _beside_data(items, before, trained_on)
         left_out |= asked
-    learned = bundled() if study is None else learn(study, category, tick)
+    learned = _learned(study, category, tick, probed=probe is not None)
     past, same = None, 0
     if learned.history is not None:
         model = learned.history.same_model(items)
         if model is not None:
             past = past_features(items, learned.history, model)
             same = sum(each.model == model for each in learned.history.trainings)
-    found = forecast_items(items, learned.models, past)
+    found = forecast_items(items, learned.models, past, _probe_of(items, probe))
     names = np.array([category(task) for task in items.task], dtype=object)
     parts = _parts(found, names, learned)
     result = Forecast(
@@ -186,6 +198,29 @@ def forecast(
     if out is not None:
         _write(Path(out), items, names, found, alike, result)
     return result
+
+
+def _learned(
+    study: Study | History | None, category: Callable[[str], str], tick: Tick, *, probed: bool
+) -> Learned:
+    """The curves: of a history, or those that come with the package; with a probe always these."""
+    if study is None:
+        return bundled(probed=probed)
+    if not probed:
+        return learn(study, category, tick)
+    history = study if isinstance(study, History) else read_history(study, tick)
+    return bundled(probed=True)._replace(history=history)
+
+
+def _probe_of(items: Items, probe: Log | None) -> Items | None:
+    """The items of a probe; at least some of them must be those of the forecast."""
+    if probe is None:
+        return None
+    (samples,) = read_all([probe], ReadOptions())
+    found = read_items(samples)
+    if not find(found, items)[1].any():
+        raise InputError(f"--probed {probe}: has none of the items of the log before")
+    return found
 
 
 def _cautions(study: Any, same: int) -> list[str]:
@@ -254,12 +289,13 @@ def learn(
     )
 
 
-def bundled() -> Learned:
-    """What was learned from the study of this project."""
+def bundled(*, probed: bool = False) -> Learned:
+    """What was learned from the study of this project; `probed` curves see a probe."""
     text = files("forgetmap.mitigate.forecast").joinpath(BUNDLED).read_text(encoding="utf-8")
-    found = Bundle.model_validate(json.loads(text))
+    whole = Bundle.model_validate(json.loads(text))
+    found = whole.probe if probed else whole
     return Learned(
-        Models(found.plain, None),
+        Models(found.plain, found.past),
         found.categories,
         found.total,
         found.quality,
@@ -273,27 +309,41 @@ def bundled() -> Learned:
     )
 
 
-def bundle(history: History, category: Callable[[str], str], source: str) -> str:
-    """The file that travels with the package, for items whose past is not known."""
-    told = list(forecast_unseen(history, "model", category, with_past=False))
-    parts, totals = distances(told)
-    found = Bundle(
-        plain=fit(history, with_past=False).plain,
+def bundle(history: History, probed: History, category: Callable[[str], str], source: str) -> str:
+    """The file that travels with the package; `probed` holds the trainings that have a probe."""
+    plain = _bundled(history, category, source, ("regime", "task", "model"), past=False)
+    short = _bundled(probed, category, source, ("regime", "task"), past=True)
+    found = Bundle(**plain.model_dump(), probe=short)
+    rounded = json.loads(found.model_dump_json(), parse_float=lambda text: round(float(text), 6))
+    return json.dumps(rounded, indent=1) + "\n"
+
+
+def _bundled(
+    history: History,
+    category: Callable[[str], str],
+    source: str,
+    unseen: Sequence[str],
+    past: bool,
+) -> Bundled:
+    """Curves, and how good they were on what they never saw; the last one gives the intervals."""
+    told = {
+        (never_saw, with_past): list(
+            forecast_unseen(history, never_saw, category, with_past=with_past)
+        )
+        for never_saw in unseen
+        for with_past in ((False, True) if past else (False,))
+    }
+    parts, totals = distances(told[unseen[-1], False])
+    models = fit(history, with_past=past)
+    return Bundled(
+        plain=models.plain,
+        past=models.past,
         categories=spread_of(parts),
         total=spread_of(totals),
-        quality=[
-            quality(
-                list(forecast_unseen(history, never_saw, category, with_past=False)),
-                never_saw,
-                history=False,
-            )
-            for never_saw in ("regime", "task", "model")
-        ],
+        quality=[quality(each, *at) for at, each in told.items()],
         trainings=len(history.trainings),
         source=source,
     )
-    rounded = json.loads(found.model_dump_json(), parse_float=lambda text: round(float(text), 6))
-    return json.dumps(rounded, indent=1) + "\n"
 
 
 # --- the new data ---------------------------------------------------------------------------------

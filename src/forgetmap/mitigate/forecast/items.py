@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -72,6 +72,8 @@ class Training(NamedTuple):
     chance_after: Floats
     flipped: Bools
     """Known before, and not after."""
+    probe: Items | None = None
+    """What a few steps of it had left of its items, which were then thrown away."""
 
 
 class Tally(NamedTuple):
@@ -94,6 +96,27 @@ class History:
         """The same without some trainings."""
         kept = [training for training in self.trainings if not left_out(training)]
         return History(self.models, kept, self.notes)
+
+    def probed(self, probes: Mapping[str, Items]) -> History:
+        """The trainings that have a probe, by their name, and the items that their probes asked."""
+        kept = [training for training in self.trainings if training.name in probes]
+        asked = [np.ones(len(items), bool) for items in self.models]
+        for training in kept:
+            asked[training.model] &= find(probes[training.name], self.models[training.model])[1]
+        trainings = []
+        for training in kept:
+            there = asked[training.model]
+            inside = there[training.place]
+            found = training._replace(
+                place=(np.cumsum(there) - 1)[training.place[inside]],
+                loss=training.loss[inside],
+                chance_after=training.chance_after[inside],
+                flipped=training.flipped[inside],
+                probe=probes[training.name],
+            )
+            trainings.append(found)
+        models = [items.only(there) for items, there in zip(self.models, asked, strict=True)]
+        return History(models, trainings, self.notes)
 
     @cached_property
     def tallies(self) -> dict[tuple[int, str], Tally]:

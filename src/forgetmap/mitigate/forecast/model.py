@@ -32,6 +32,8 @@ PLAIN = (
 )  # fmt: skip
 PAST = ("share lost before", "chance after", "share lost in its task")
 """What earlier trainings of the same model add."""
+PROBE = ("share lost in the probe", "chance after it", "share lost in its task", "in all")
+"""What a few steps of this training add, which were thrown away."""
 _PENALTY = 1.0
 _SAMPLE = 300
 """Items of a training that the curves are fitted to: the trainings matter, not more items."""
@@ -94,11 +96,30 @@ def fit_curve(features: Floats, target: Floats, weight: Floats) -> Curve:
 # --- features -------------------------------------------------------------------------------------
 
 
-def plain_features(items: Items) -> Floats:
-    """What the log before says of each item and of its task."""
+def plain_features(items: Items, probe: Items | None = None) -> Floats:
+    """What the log before says of each item and of its task, and a probe where there is one."""
     chance, known = _task_means(items, items.chance), _task_means(items, items.knew.astype(float))
     columns = (items.chance, _log_odds(items.chance), items.knew, 1 / items.options, chance, known)
-    return np.column_stack([*columns, _log_odds(chance)]).astype(float)
+    more = () if probe is None else probe_features(items, probe)
+    return np.column_stack([*columns, _log_odds(chance), *more]).astype(float)
+
+
+def probe_features(items: Items, probe: Items) -> tuple[Floats, ...]:
+    """What a few steps did to each item, to its task and to all; its share is drawn to its task.
+
+    Items that the probe did not ask lost what their task did, as far as this can say.
+    """
+    place, there = find(probe, items)
+    after = probe.chance[place]
+    loss = np.where(there, np.maximum(items.chance - after, 0), 0.0)
+    asked = np.where(there, items.chance, 0.0)
+    of_all = loss.sum() / max(asked.sum(), 1e-3)
+    lost, had = _task_means(items, loss), _task_means(items, asked)
+    of_task = np.where(had > 0, lost / np.maximum(had, 1e-3), of_all)
+    later = np.where(there, after, items.chance * (1 - of_task))
+    share = (loss + of_task * items.chance) / (items.chance * (1.0 + there) + 0.02)
+    shares = (share, later, of_task, np.full(len(items), of_all))
+    return tuple(_log_odds(np.clip(side, 0, 1)) for side in shares)
 
 
 class Past(NamedTuple):
@@ -160,6 +181,7 @@ def fit(history: History, with_past: bool = True) -> Models:
     """Fit the curves to all trainings of a history; each regime of a model counts the same.
 
     The past of a training is made of the other regimes, as it will be when the curves are used.
+    Where the trainings have probes, the curves see them.
     """
     plain = [plain_features(items) for items in history.models]
     pasts: dict[tuple[int, str], Past | None] = {}
@@ -172,7 +194,10 @@ def fit(history: History, with_past: bool = True) -> Models:
     rows = []
     for number, training in enumerate(history.trainings):
         at = training.model, training.regime
-        known = history.models[training.model], plain[training.model], pasts.get(at)
+        items, features = history.models[training.model], plain[training.model]
+        if training.probe is not None:
+            features = plain_features(items, training.probe)
+        known = items, features, pasts.get(at)
         rows.append(_rows(number, training, *known, weight=1 / many[at]))
     told = [row for row in rows if row.past is not None]
     return Models(_curves(rows, past=False), _curves(told, past=True) if told else None)
@@ -221,9 +246,11 @@ def _curves(rows: Sequence[_Rows], past: bool) -> Curves:
     )
 
 
-def forecast_items(items: Items, models: Models, past: Past | None) -> Forecasted:
-    """Forecast every item, by its past where it has one."""
-    plain = plain_features(items)
+def forecast_items(
+    items: Items, models: Models, past: Past | None, probe: Items | None = None
+) -> Forecasted:
+    """Forecast every item, by its past where it has one; with a probe, by curves that know it."""
+    plain = plain_features(items, probe)
     found = models.plain.forecast(items, plain)
     if past is None or models.past is None:
         return found

@@ -4,6 +4,10 @@ Items are drawn with known chances, the risky ones more often. A line through th
 from forecast and chance before what every item should have lost; what the asked ones lost beyond
 it counts as many times as their chance is small (the regression estimator of survey sampling). So
 totals are right on average, whatever the forecast was worth; a good forecast makes them sharp.
+
+While a model is trained, the last check of all items says more than any forecast. Then the line
+also sees what each item had lost by then. The draw stays as it is: items that were surely lost may
+come back, and a draw that passes them over would miss it.
 """
 
 from __future__ import annotations
@@ -25,20 +29,19 @@ from forgetmap.base.parquet import damage_told
 from forgetmap.base.sealed import EMPTY, SEAL, check_sealed, seal
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.mitigate.forecast.build import read_risks
-from forgetmap.mitigate.forecast.items import Floats, Log, groups
+from forgetmap.mitigate.forecast.items import Floats, Log, groups, read_items
 from forgetmap.mitigate.forecast.model import Weighed, WeighedMap
 from forgetmap.pairing.two_logs import pair
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read_all
+from forgetmap.samples.comparability import check_whole
 from forgetmap.stats.estimate import Estimate
 
 CHOSEN_FILE = "chosen.parquet"
 _FLOOR = 0.1
 """No item is drawn more seldom than this share of the mean: a bad forecast must not cost much."""
-_SLOPES = 4
-"""Numbers of the line through the asked items."""
-_FEWEST = 10 * _SLOPES
-"""Asked items that a line needs."""
+_FEWEST = 10
+"""Asked items that a line needs for each of its numbers."""
 
 
 class Chosen(NamedTuple):
@@ -55,7 +58,9 @@ class Chosen(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What is said of it in a log."""
+        """What is said of it in a log; nothing where all are asked."""
+        if self.drawn.all():
+            return ""
         return f"{self.drawn.sum():,} of {len(self.drawn):,}, drawn by risk"
 
 
@@ -71,7 +76,7 @@ def inclusion_chances(size: Floats, budget: int) -> Floats:
     while True:
         left = budget - (~free).sum()
         chances[free] = size[free] * left / size[free].sum()
-        over = free & (chances >= 1)
+        over = free & (chances >= 1 - 1e-12)  # a sum of shares is whole but for its last digits
         chances[over] = 1.0
         if not over.any():
             return chances
@@ -108,9 +113,13 @@ def draw(chances: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
     return drawn
 
 
-def choose(risks: str | Path, budget: int, seed: int = 0) -> Chosen:
-    """Choose the items that say most about forgetting, by a forecast that was written."""
+def choose(risks: str | Path, budget: int | None, seed: int = 0) -> Chosen:
+    """Choose the items that say most about forgetting, by a forecast that was written.
+
+    Without a budget all of its items are chosen.
+    """
     table = read_risks(risks).table.sort_by([("category", "ascending"), ("risk", "descending")])
+    budget = len(table) if budget is None else budget
     if not budget >= 2:
         raise InputError(f"--budget {budget}: must be at least 2")
     if budget > len(table):
@@ -193,37 +202,43 @@ def read_chosen(folder: str | Path) -> Chosen:
 # --- what all of them lost ------------------------------------------------------------------------
 
 
-def expected(
-    values: Floats, drawn: NDArray[np.bool_], inclusion: Floats, risk: Floats, chance: Floats
-) -> Floats:
+class Line(NamedTuple):
+    """What every item should have changed by."""
+
+    told: Floats
+    slopes: int
+    """Numbers that were fitted to the asked items."""
+
+
+def expected(values: Floats, drawn: NDArray[np.bool_], inclusion: Floats, *known: Floats) -> Line:
     """What every item should have changed by, from a line through those that were drawn.
 
-    The line sees the forecast, the chance before and how often an item is drawn. Too few items make
-    no line; then nothing is expected.
+    The line sees how often an item is drawn and what is `known` of each: forecast, chance before,
+    what it had lost at an earlier check. Too few items make no line; then nothing is expected.
     """
-    sides = np.column_stack([inclusion, np.ones(len(risk)), chance, risk])
-    asked = inclusion[drawn]
-    if (asked < 1).sum() < _FEWEST:
-        return np.zeros(len(risk))
+    sides = np.column_stack([inclusion, np.ones(len(inclusion)), *known])
+    asked, slopes = inclusion[drawn], sides.shape[1]
+    if (asked < 1).sum() < _FEWEST * slopes:
+        return Line(np.zeros(len(inclusion)), 1)
     weight = np.sqrt(1 - asked) / asked
-    slopes = np.linalg.lstsq(sides[drawn] * weight[:, None], values * weight, rcond=None)[0]
-    told: Floats = sides @ slopes
-    return told
+    fitted = np.linalg.lstsq(sides[drawn] * weight[:, None], values * weight, rcond=None)[0]
+    return Line(sides @ fitted, slopes)
 
 
 def estimate(
     values: Floats,
     drawn: NDArray[np.bool_],
     inclusion: Floats,
-    told: Floats,
+    line: Line,
     inside: NDArray[np.bool_] | None = None,
 ) -> Estimate:
     """The mean over all items, or those inside, from the values of those that were drawn.
 
-    It is unbiased whatever is `told` of the items beforehand (`expected`). The interval has two
+    It is unbiased whatever is told of the items beforehand (`expected`). The interval has two
     parts: which items were drawn (Hajek's approximation for draws of a fixed size, of what is left
-    beyond `told`), and which items there are, as in every other interval of forgetmap.
+    beyond the line), and which items there are, as in every other interval of forgetmap.
     """
+    told = line.told
     inside = np.ones(len(told), bool) if inside is None else inside
     items, mine, chances = int(inside.sum()), inside[drawn], inclusion[drawn]
     left = np.where(mine, (values - told[drawn]) / chances, 0.0)
@@ -233,8 +248,8 @@ def estimate(
         return Estimate(value=max(mean, 0.0), low=0.0, high=1.0)
     open_ = 1 - chances
     middle = (open_ * left).sum() / open_.sum() if open_.sum() > 0 else 0.0
-    fitted = _SLOPES if told.any() else 1
-    by_draw = all_asked / (all_asked - fitted) * (open_ * (left - middle) ** 2).sum() / items**2
+    spare = all_asked / (all_asked - line.slopes)
+    by_draw = spare * (open_ * (left - middle) ** 2).sum() / items**2
     square = float((values**2 / chances)[mine].sum() / items)
     reach = float(special.stdtrit(asked - 1, 0.975)) * np.sqrt(
         by_draw + max(square - mean**2, 0.0) / items
@@ -248,8 +263,13 @@ def _open(found: Estimate, unknown: float) -> Estimate:
     return found.model_copy(update={"high": min(1.0, found.high + unknown)})
 
 
-def weigh(chosen: Chosen, before: Log, after: Log) -> WeighedMap:
-    """What all items of a forecast lost and gained between two logs, from the chosen ones."""
+def weigh(chosen: Chosen, before: Log, after: Log, seen: Log | None = None) -> WeighedMap:
+    """What all items of a forecast lost and gained between two logs, from the chosen ones.
+
+    Args:
+        seen: A log of all items from in between, such as the last whole check of a training. Totals
+            are sharper the less changed since.
+    """
     sides = read_all([before, after], ReadOptions())
     outcomes = pair(*sides).outcomes()
     keys = zip(outcomes["task"].to_pylist(), outcomes["key"].to_pylist(), strict=True)
@@ -263,17 +283,22 @@ def weigh(chosen: Chosen, before: Log, after: Log) -> WeighedMap:
     falls = np.nan_to_num(falls)
     chances = chosen.inclusion[chosen.drawn]
     # What was lost and what was gained have a line each: neither may stand for the other.
-    changes = [np.maximum(way * falls, 0) for way in (1, -1)]
+    ways = (1, -1)
+    changes = [np.maximum(way * falls, 0) for way in ways]
     design = chosen.drawn, chosen.inclusion
-    lines = [expected(change, *design, chosen.risk, chosen.chance) for change in changes]
+    then = None if seen is None else chosen.chance - _chances_in(seen, chosen)
+    lines = [
+        expected(change, *design, chosen.risk, chosen.chance, *_by_then(then, way))
+        for change, way in zip(changes, ways, strict=True)
+    ]
 
     def weighed(inside: NDArray[np.bool_]) -> Weighed:
         mine = inside[chosen.drawn]
         many = int(inside.sum())
         unknown = float((missing[mine] / chances[mine]).sum() / many)
         lost, gained = (
-            _open(estimate(change, *design, told, inside), unknown)
-            for change, told in zip(changes, lines, strict=True)
+            _open(estimate(change, *design, line, inside), unknown)
+            for change, line in zip(changes, lines, strict=True)
         )
         return Weighed(items=many, asked=int(mine.sum()), lost=lost, gained=gained)
 
@@ -284,3 +309,21 @@ def weigh(chosen: Chosen, before: Log, after: Log) -> WeighedMap:
         inside[place] = True
         parts[name] = weighed(inside)
     return WeighedMap(total=weighed(everywhere), categories=parts, unanswered=unanswered)
+
+
+def _by_then(fall: Floats | None, way: int) -> list[Floats]:
+    """What every item had lost (1) or gained (-1) at the last check; nothing where it has none."""
+    return [] if fall is None else [np.maximum(way * np.nan_to_num(fall), 0)]
+
+
+def _chances_in(log: Log, chosen: Chosen) -> Floats:
+    """The chance of each item in a log of all; NaN where it has none."""
+    (samples,) = read_all([log], ReadOptions())
+    check_whole({str(log) if isinstance(log, str | Path) else "--seen": samples})
+    items = read_items(samples)
+    there = dict(zip(zip(items.task, items.key.tolist(), strict=True), items.chance, strict=True))
+    keys = zip(chosen.task, chosen.item.tolist(), strict=True)
+    found = np.array([there.get(at, np.nan) for at in keys])
+    if np.isnan(found).all():
+        raise InputError(f"--seen {log}: has none of the items of the forecast")
+    return found

@@ -100,7 +100,7 @@ def forecast_unseen(
         seen, models = fitted[names]
         items = history.models[training.model]
         past = past_features(items, seen, training.model) if with_past else None
-        found = forecast_items(items, models, past)
+        found = forecast_items(items, models, past, training.probe)
         place = training.place
         yield Told(
             training,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.extras import need
+from forgetmap.base.files import make_folder
 from forgetmap.base.words import nearest
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite
@@ -32,6 +33,7 @@ except ImportError:  # said when it is used, so that this module can be looked a
 if TYPE_CHECKING:
     from forgetmap.evaluate.local import Made
     from forgetmap.evaluate.models import Model
+    from forgetmap.mitigate.forecast.sampling import Chosen
 
 WhenExceeded = Literal["report", "stop", "roll_back", "lower_rate"]
 BASE = "base"
@@ -59,6 +61,8 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         risks: A forecast (`forgetmap forecast --out`); only `items` of the suite are then asked,
             drawn by risk, and what is logged as lost and gained stands for all of them.
         items: How many to draw by risk.
+        full_every: With `risks`, every so many-th probe asks all items, beginning with the one
+            before training. Those in between lean on the last one of these, so they are sharper.
         new_tasks: Of these, the tasks that are to be learned; they do not count as lost or gained,
             their accuracy is logged as `new_accuracy`.
         before: What is compared with: by default the model as training begins; `base`, the same
@@ -87,6 +91,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         limit: int | None = None,
         risks: str | Path | None = None,
         items: int = 500,
+        full_every: int | None = None,
         new_tasks: Sequence[str] = (),
         asking: Asking | None = None,
         before: str | Path | Samples | None = None,
@@ -110,14 +115,20 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         self._budget = as_policy(budget)
         self._when_exceeded, self._rate_factor = when_exceeded, rate_factor
         self._suite, self._tasks = load_suite(suite, self._asking.seed).made_once(), tasks
-        self._chosen = None
+        self._full_every = full_every
+        self._part: tuple[Suite, Chosen] | None = None
+        """The questions that are drawn by risk, and how."""
+        if full_every is not None and (risks is None or full_every < 1):
+            raise InputError(f"full_every={full_every}: must be at least 1, and needs risks")
         if risks is not None:
             from forgetmap.mitigate.forecast.sampling import choose, chosen_suite
 
             if limit or tasks or new_tasks or isinstance(budget, str | Path | Policy):
                 raise InputError("risks=: leave out limit, tasks and new_tasks; budget is a share")
-            self._chosen = choose(risks, items, self._asking.seed)
-            self._suite = chosen_suite(self._suite, self._chosen).made_once()
+            chosen = choose(risks, items, self._asking.seed)
+            self._part = chosen_suite(self._suite, chosen).made_once(), chosen
+            if full_every is not None:
+                self._suite = chosen_suite(self._suite, choose(risks, None)).made_once()
         self._new_tasks = _learned(only_tasks(self._suite, tasks, "tasks"), new_tasks)
         self._run = RunFolder(out)
         self._made: Made = {}
@@ -147,7 +158,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         self._run.start(state.global_step)
         if self._before == BASE:
             if not (self._run.base / MANIFEST).is_file():
-                self._score(self._run.base, adapter=False)
+                self._score(self._run.base, step=0, adapter=False)
         elif self._before is not None:
             self._run.take_reference(self._before)
         if state.global_step == 0:
@@ -229,7 +240,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
 
     def _look(self, step: int, control: Any) -> Probe:
         """Score the model as it is, compare, and log."""
-        self._score(self._run.step(step))
+        self._score(self._run.step(step), step=step)
         self._run.write_pipeline(self._new_tasks)
         probe = self._examine(step)
         due = control.should_log
@@ -238,11 +249,11 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         control.should_log = due  # to log one's own numbers would cancel the line of this step
         return probe
 
-    def _score(self, folder: Path, *, adapter: bool = True) -> None:
+    def _score(self, folder: Path, *, step: int, adapter: bool = True) -> None:
         from forgetmap.mitigate.train.live import LiveModel, still
 
         if self._saved is not None:
-            self._evaluate(self._saved, folder)
+            self._evaluate(self._saved, folder, step)
             return
         with still(self._trainer.model, adapter=adapter) as network:
             model = LiveModel(
@@ -253,22 +264,34 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
                 tokens=self._tokens,
                 made=self._made,
             )
-            self._evaluate(model, folder)
+            self._evaluate(model, folder, step)
 
-    def _evaluate(self, model: Model, folder: Path) -> None:
+    def _evaluate(self, model: Model, folder: Path, step: int) -> None:
+        suite = self._suite
+        if self._part is not None and not self._asks_all(step):
+            from forgetmap.mitigate.forecast.sampling import write_chosen
+
+            suite, chosen = self._part
+            make_folder(folder)
+            write_chosen(folder, chosen)
         evaluate(
-            model, self._suite, folder,
+            model, suite, folder,
             asking=self._asking, tasks=self._tasks, limit=self._limit,
         )  # fmt: skip
 
+    def _asks_all(self, step: int) -> bool:
+        return self._full_every is not None and step % (self._every * self._full_every) == 0
+
     def _examine(self, step: int) -> Probe:
+        whole = [at for at in self._run.steps() if 0 < at < step and self._asks_all(at)]
         return examine(
             self._run.reference(),
             Samples.read(self._run.step(step) / SAMPLES),
             task_map=self._run.step(step) / TASKS,
             new_tasks=self._new_tasks,
             budget=self._budget,
-            chosen=self._chosen,
+            chosen=self._run.chosen(step),
+            seen=self._run.step(whole[-1]) / SAMPLES if whole else None,
         )
 
     def _keep(self) -> None:

@@ -77,6 +77,13 @@ class RunFolder:
             step for step, folder in self._folders().items() if (folder / MANIFEST).is_file()
         )
 
+    def chosen(self, step: int) -> Chosen | None:
+        """Which items a probe asked, where they were drawn by risk; None where it asked all."""
+        from forgetmap.mitigate.forecast.sampling import CHOSEN_FILE, read_chosen
+
+        folder = self.step(step)
+        return read_chosen(folder) if (folder / CHOSEN_FILE).is_file() else None
+
     def _folders(self) -> dict[int, Path]:
         return {
             int(step[1]): folder
@@ -103,17 +110,21 @@ class RunFolder:
         )
 
     def write_pipeline(self, new_tasks: Collection[str] = ()) -> None:
-        """Write the pipeline file for `forgetmap lineage`; it needs two checkpoints."""
+        """Write the pipeline file for `forgetmap lineage`; it needs two checkpoints.
+
+        A probe of chosen items is not among them: its shares are not those of all.
+        """
         checkpoints: dict[str, dict[str, object]] = {}
         for log in (f"{_BEFORE}.parquet", _BEFORE):
             if (self.path / log).exists() and not checkpoints:
                 checkpoints[_BEFORE] = {"log": log}
-        for step in self.steps():
+        whole = [step for step in self.steps() if self.chosen(step) is None]
+        for step in whole:
             name = self.step(step).name
             parents = {"parents": list(checkpoints)[-1]} if checkpoints else {}
             checkpoints[name] = {"log": name, **parents, "steps": step}
         if len(checkpoints) > 1:
-            last = self.step(self.steps()[-1]) / TASKS
+            last = self.step(whole[-1]) / TASKS
             named = {"new": sorted(new_tasks)} if new_tasks else {}
             task_map = os.path.relpath(last, self.path)
             content = {"task_map": task_map, **named, "checkpoints": checkpoints}
@@ -143,11 +154,13 @@ def examine(
     new_tasks: Collection[str] = (),
     budget: Policy | None = None,
     chosen: Chosen | None = None,
+    seen: Path | None = None,
 ) -> Probe:
     """Compare a probe with the reference and judge it.
 
     Tasks that are being learned (`new_tasks`) are not part of the map, but of `new_accuracy`. The
     other numbers are of the old tasks alone, and what was gained never makes up for what was lost.
+    Where items were drawn by risk (`chosen`), totals lean on the last log of all items (`seen`).
 
     Example:
         >>> def log(*right):
@@ -160,7 +173,7 @@ def examine(
         (0.225, 0.225, True)
     """
     if chosen is not None:
-        return _weighed(chosen, before, now, budget)
+        return _weighed(chosen, before, now, seen, budget)
     sides = [_tasks(samples, new_tasks, inside=False) for samples in (before, now)]
     causes = budget is not None and budget.needs_causes
     result = compare_logs(*sides, task_map=task_map, causes=causes).map
@@ -178,11 +191,13 @@ def examine(
     return Probe(result, {**numbers, "over_budget": float(over)}, over, judgement.reasons())
 
 
-def _weighed(chosen: Chosen, before: Samples, now: Samples, budget: Policy | None) -> Probe:
+def _weighed(
+    chosen: Chosen, before: Samples, now: Samples, seen: Path | None, budget: Policy | None
+) -> Probe:
     """A probe of items that were drawn by risk: each counts by the inverse of its chance."""
     from forgetmap.mitigate.forecast.sampling import weigh
 
-    found = weigh(chosen, before, now).total
+    found = weigh(chosen, before, now, seen).total
     numbers = {
         f"{name}{end}": float(getattr(side, field))
         for name, side in (("lost", found.lost), ("gained", found.gained))

@@ -59,8 +59,8 @@ def _forecast(told: Forecast, out: Console) -> None:
 def _probed(probe: Probed, out: Console) -> None:
     say(
         out,
-        f"Apart from the forecast: a probe of {probe.steps} steps at {probe.learning_rate:g}, "
-        "thrown away. It changes no risk.",
+        f"The probe, {probe.steps} steps at {probe.learning_rate:g}, already did this and was "
+        "thrown away:",
         "bold",
     )
     _weighed(probe.found, out)
