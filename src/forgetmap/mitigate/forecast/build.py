@@ -294,6 +294,7 @@ def bundled(*, probed: bool = False) -> Learned:
     text = files("forgetmap.mitigate.forecast").joinpath(BUNDLED).read_text(encoding="utf-8")
     whole = Bundle.model_validate(json.loads(text))
     found = whole.probe if probed else whole
+    models = "one small model" if probed else "two small models"
     return Learned(
         Models(found.plain, found.past),
         found.categories,
@@ -303,7 +304,7 @@ def bundled(*, probed: bool = False) -> Learned:
         found.trainings,
         found.source,
         [
-            f"learned from {found.trainings} trainings of two small models; a study of your own "
+            f"learned from {found.trainings} trainings of {models}; a study of your own "
             "trainings (--history) says more about yours"
         ],
     )
