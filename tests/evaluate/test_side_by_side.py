@@ -10,6 +10,7 @@ import pytest
 from forgetmap.base.errors import InputError
 from forgetmap.evaluate import run
 from forgetmap.evaluate.models import Running
+from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.side_by_side import Stopped, apart, at_once
 from forgetmap.samples import Samples
 
@@ -72,7 +73,12 @@ def test_two_cards_are_busy_at_the_same_time(
     monkeypatch.setattr(run, "evaluate", evaluate)
     monkeypatch.setattr(run, "open_model", lambda name, _how, chat: name)
     before, after = run.compare_models(
-        "base", "tuned", "atlas", tmp_path, running=CARDS, progress=lambda *all: told.append(all)
+        "base",
+        "tuned",
+        Suite("quiz", "1"),
+        tmp_path,
+        running=CARDS,
+        progress=lambda *all: told.append(all),
     )
     assert (before.models, after.models) == (["base"], ["tuned"])
     assert sorted(told) == [(1, 2), (2, 4)]

@@ -178,6 +178,11 @@ def test_the_ninth_look_keeps_what_was_found_in_its_one_run(table: ModuleType) -
     assert list(map(len, table.bar(table.labelled("ninth_")))) == [7, 4]
 
 
+def test_the_changelog_says_what_the_last_look_found(table: ModuleType) -> None:
+    assert list(map(len, table.bar(table.labelled(table.FRESH)))) == [4, 6]
+    assert "six of ten" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("look", ["ninth_", "tenth_"])
 def test_the_last_looks_ask_other_questions_than_the_looks_before(
     table: ModuleType, look: str
