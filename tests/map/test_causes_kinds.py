@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from forgetmap.answers.language import language_of
 from forgetmap.map.causes import UNKNOWN, Lost, cause_of
 
 S = "Stockholm"
@@ -183,3 +184,19 @@ CASES = [
 @pytest.mark.parametrize(("item", "expected"), CASES)
 def test_plain_cases_of_eight_kinds(item: Lost, expected: str) -> None:
     assert (cause_of(item) or UNKNOWN) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Jag tror att svaret är A eftersom det står så.", "Scandinavian"),
+        ("Det måste vara rot i det här fallet.", "Scandinavian"),
+        ("Jeg tror at svaret er Oslo.", "Scandinavian"),
+        ("Det er ikke det rigtige ord.", "Scandinavian"),
+        ("Er is een man in de tuin.", "Dutch"),
+        ("Das ist der Hund, und er geht.", "German"),
+        ("I told her that the men are here.", "English"),
+    ],
+)
+def test_a_sentence_has_its_own_language(text: str, language: str) -> None:
+    assert language_of(text) == language

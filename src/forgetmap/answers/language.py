@@ -103,6 +103,17 @@ _FUNCTION_WORDS = {
     "sinds vanaf na denk geloof zeg zegt zeggen vind weet noem noemt schrijf geef gaat gaan "
     "maakt maken doet doen woord woorden zin laatste eerste alleen slechts juist juiste "
     "alsjeblieft bedankt zelf ander andere",
+    # Swedish, Danish and Norwegian as one: they share most of these words, and none is English.
+    "Scandinavian": "kanske kanskje måske sannolikt antagligen "
+    "och og att det är som på jag jeg inte ikke till til av ett et eller från fra ska skal skulle "
+    "måste vara være var tror svaret svar eftersom fordi för säger siger sier här "
+    "fallet tilfellet tilfældet inget intet ingen annat andet annet mig meg dig deg honom texten "
+    "teksten står frågan spørgsmålet spørsmålet också også bara bare mycket meget mye finns findes "
+    "finnes någon något nogen noget noen noe när når hur hvordan vad hvad hva vem hvem vilken "
+    "hvilken varför hvorfor mitt ditt detta dette denna denne dessa disse blir bliver blev hade "
+    "havde hadde kommer får gör gjør gør göra går nej nei tack tak takk ordet heter hedder mellan "
+    "mellem mellom efter etter utan uden uten hela hele alltid altid alltså altså så då där der "
+    "många mange varje hver hvert själv selv selve sista siste sidste första første skriv",
 }
 """The words that every text of a language is full of, and those that answers begin with."""
 
