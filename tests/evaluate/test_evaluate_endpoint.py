@@ -24,7 +24,7 @@ from forgetmap.evaluate import endpoint
 from forgetmap.evaluate.models import Running, open_model
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Question, Suite, Task
-from forgetmap.evaluate.run import evaluate
+from forgetmap.evaluate.run import compare_models, evaluate
 from forgetmap.evaluate.store import Store
 from logs import Workplace, assert_one_line, write_jsonl
 
@@ -157,6 +157,46 @@ def test_answers_are_written_and_scored(serve, tmp_path, chat, monkeypatch):
     assert asked["model"] == "toy"
     assert asked["temperature"] == 0.0
     assert "secret" not in (tmp_path / "manifest.json").read_text()
+
+
+def test_two_servers_are_asked_at_the_same_time(serve, tmp_path):
+    """Each waits with its first answer for the other one to be asked."""
+    both = threading.Barrier(2, timeout=30)
+    first = suite().tasks[0].questions()[0].prompt
+
+    def meet(prompt, attempt):
+        if first in prompt and attempt == 1:
+            both.wait()
+
+    told = []
+    sides = compare_models(
+        *(serve(meet).name, serve(meet).name), suite(), tmp_path,
+        progress=lambda *done: told.append(done),
+    )  # fmt: skip
+    assert [len(content(side)) for side in sides] == [40, 40]
+    assert told[-1] == (80, 80)
+    assert told == sorted(told)
+
+
+def test_one_of_two_servers_that_fails_is_told_and_work_is_kept(serve, tmp_path):
+    """What is under way when the other one fails may be asked again, no more than that."""
+    asked, many = [], threading.Event()
+
+    def good(prompt, attempt):
+        asked.append(prompt)
+        if len(asked) > 100:
+            many.set()
+
+    def bad(prompt, attempt):
+        many.wait(30)
+        return 400, b"no such model"
+
+    one, other = serve(good), serve(bad)
+    with pytest.raises(InputError, match="HTTP 400"):
+        compare_models(one.name, other.name, suite(200), tmp_path)
+    done = evaluate(one.name, suite(200), tmp_path / "before")
+    assert done.evaluated < 200 - (100 - 2 * 16)
+    assert {row["score"] for row in content(done.samples)} == {1.0}
 
 
 @pytest.mark.parametrize(
@@ -402,7 +442,7 @@ import sys
 sys.path[:0] = sys.argv[2:]
 from test_evaluate_endpoint import suite
 from forgetmap.evaluate.models import Running
-from forgetmap.evaluate.run import evaluate
+from forgetmap.evaluate.run import compare_models, evaluate
 evaluate(sys.argv[1], suite(150), "out", running=Running(batch=4))
 """
 

@@ -28,6 +28,7 @@ CARDS = Running(device="cuda:0"), Running(device="cuda:1")
         (("http://h:1/v1#m", "http://h:2/v1#m"), (Running(), Running()), True),
         (("http://h:1/v1#m", "http://h:1/v1#n"), (Running(), Running()), False),
         (("http://h:1/v1#m", "folder"), (Running(), Running()), False),
+        (("http-before", "http-after"), (Running(), Running()), False),
     ],
 )
 def test_models_are_apart_with_a_card_or_a_server_each(

@@ -180,6 +180,8 @@ def test_the_ninth_look_keeps_what_was_found_in_its_one_run(table: ModuleType) -
 
 def test_the_changelog_says_what_the_last_look_found(table: ModuleType) -> None:
     assert list(map(len, table.bar(table.labelled(table.FRESH)))) == [4, 6]
+    asked = {row["prompt_after"] for row in lines_of(f"{table.FRESH}lost_answers.jsonl")}
+    assert f"{len(asked)} of them differ" in " ".join(PAGE.read_text(encoding="utf-8").split())
     assert "six of ten" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 

@@ -29,7 +29,8 @@ def apart(models: Sequence[str], running: Sequence[Running]) -> bool:
         False
     """
     cards = [how.device if (how.device or "").startswith("cuda:") else None for how in running]
-    servers = [name.partition("#")[0] if name.startswith("http") else None for name in models]
+    served = ("http://", "https://")
+    servers = [name.partition("#")[0] if name.startswith(served) else None for name in models]
     return any(None not in own and len(set(own)) == len(own) for own in (cards, servers))
 
 
@@ -37,10 +38,9 @@ def at_once(jobs: Sequence[Callable[[Progress], T]], progress: Progress) -> list
     """Run jobs side by side, with one bar for all; if one fails, the others stop at a safe place.
 
     Example:
-        >>> at_once([lambda tell: tell(1, 2) or "a", lambda tell: tell(2, 2) or "b"], print)[:1]
+        >>> at_once([lambda tell: tell(1, 2) or "a", lambda _tell: "b"], print)
         1 2
-        3 4
-        ['a']
+        ['a', 'b']
     """
     told: dict[int, tuple[int, int]] = {}
     lock, stopped = threading.Lock(), threading.Event()
