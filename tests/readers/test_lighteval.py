@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import OrderedDict
 
 import pyarrow.parquet as pq
 import pytest
@@ -216,6 +217,7 @@ def test_runs_of_one_task_read_together_are_what_each_is_alone(
 def test_the_columns_that_ask_are_read_once_for_runs_that_ask_the_same(
     layout, tmp_path, monkeypatch
 ):
+    monkeypatch.setattr(lighteval_details.Recall, "_known", OrderedDict())
     content = layout(random.Random(2))
     for run in range(4):
         name = f"details_sums|0_2025-01-31T12-30-{run:02d}.parquet"
@@ -232,6 +234,22 @@ def test_the_columns_that_ask_are_read_once_for_runs_that_ask_the_same(
     assert len(rows(tmp_path, text=False, metric="acc")) == 7
     asking = "example" if layout is flat else "query"
     assert [asking in columns for columns in read_columns] == [True, False, False, True]
+
+
+def test_what_one_log_asked_is_recalled_for_the_next_within_bounds(tmp_path, monkeypatch):
+    kept = OrderedDict()
+    monkeypatch.setattr(lighteval_details.Recall, "_known", kept)
+    content, other = flat(random.Random(2)), flat(random.Random(3))
+    logs = []
+    for number, rows_of in enumerate([content, other, content]):
+        name = f"details_sums|0_2025-01-31T12-30-0{number}.parquet"
+        logs.append(write_parquet(tmp_path / str(number) / name, rows_of))
+    items = [rows(log, text=False) for log in logs]
+    assert [row["item"] for row in items[0]] == [row["item"] for row in items[2]]
+    assert len(kept) == 2
+    monkeypatch.setattr(lighteval_details, "_KEPT", len(content))
+    rows(write_parquet(tmp_path / "3" / name, flat(random.Random(4))), text=False)
+    assert sum(len(asked.queries) for _, asked in kept.values()) <= len(content)
 
 
 def test_columns_too_large_to_keep_are_read_each_time(tmp_path, monkeypatch):

@@ -314,13 +314,16 @@ def find_files(path: Path, pattern: str) -> list[Path]:
     """
     if not path.is_dir():
         return [path] if path.is_file() and fnmatch.fnmatchcase(path.name, pattern) else []
-    files = (
-        Path(folder, name)
+    fits = re.compile(fnmatch.translate(pattern)).match
+    files = [
+        os.path.join(folder, name)
         for folder, names in _folders(path)
         for name in names
-        if fnmatch.fnmatchcase(name, pattern)
-    )
-    return sorted(file for file in files if file.is_file())
+        if fits(name)
+    ]
+    # By their parts, as paths sort: made into paths only then, since that takes longer.
+    files = sorted(filter(os.path.isfile, files), key=lambda file: file.split(os.sep))
+    return [Path(file) for file in files]
 
 
 @contextmanager
@@ -394,8 +397,10 @@ def file_hash(path: Path) -> str:
 def size_of(path: str | Path) -> int:
     """Bytes under a path, for a progress bar."""
     path = Path(path)
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
+    files = [os.fspath(path)]
+    if path.is_dir():
+        files = [os.path.join(folder, name) for folder, names in _folders(path) for name in names]
+    return sum(os.stat(file).st_size for file in files if os.path.isfile(file))
 
 
 def _names_under(folder: Path) -> Iterator[str]:

@@ -77,33 +77,57 @@ def parquet_rows(path: Path) -> int:
     return int(pq.read_metadata(path).num_rows)
 
 
+class Raw(NamedTuple):
+    """Some columns of a file as they are stored: equal values of two files mean equal content."""
+
+    about: tuple[object, ...]
+    """Their kinds and sizes."""
+    content: tuple[bytes, ...]
+
+
 class Stored(NamedTuple):
     """What a file stores, before any of it is decoded."""
 
     path: Path
     schema: pa.Schema
     footer: pq.FileMetaData
+    columns: Sequence[str]
+    """The paths of all columns, those in structs too."""
 
-    def raw(self, columns: Sequence[str]) -> list[object] | None:
-        """Some columns as they are stored: equal values of two files mean equal content.
-
-        None where they are too large to keep.
-        """
-        kinds = [self.schema.field(name.partition(".")[0]) for name in columns]
-        found: list[object] = [*kinds, self.footer.num_rows]
-        chunks = _chunks(self.footer, columns)
+    def raw(self, columns: Sequence[str]) -> Raw | None:
+        """Some columns as they are stored; None where they are too large to keep."""
+        about: list[object] = [self.schema.field(name.partition(".")[0]) for name in columns]
+        about.append(self.footer.num_rows)
+        content = []
+        chunks = self.chunks(columns)
         if sum(chunk.total_compressed_size for _, chunk in chunks) > _KEPT:
             return None
-        with self.path.open("rb", buffering=0) as content:
+        with self.path.open("rb", buffering=0) as file:
             for _, chunk in chunks:
                 pages = [chunk.data_page_offset]
                 pages += [chunk.dictionary_page_offset] if chunk.has_dictionary_page else []
                 if min(pages) < 0 or chunk.total_compressed_size < 0:
                     return None
-                content.seek(min(pages))
-                found += [chunk.path_in_schema, chunk.num_values, chunk.compression]
-                found.append(content.read(chunk.total_compressed_size))
-        return found
+                file.seek(min(pages))
+                content.append(file.read(chunk.total_compressed_size))
+                about += [chunk.path_in_schema, chunk.num_values, chunk.compression]
+        return Raw((*about, *map(len, content)), tuple(content))
+
+    def chunks(self, columns: Sequence[str] | None) -> list[tuple[int, pq.ColumnChunkMetaData]]:
+        """What the footer says of some columns in each group of rows, with their numbers."""
+        wanted = None if columns is None else tuple(f"{name}." for name in columns)
+        chosen = [
+            index
+            for index, name in enumerate(self.columns)
+            if wanted is None or f"{name}.".startswith(wanted)
+        ]
+        groups = map(self.footer.row_group, range(self.footer.num_row_groups))
+        return [(index, group.column(index)) for group in groups for index in chosen]
+
+
+def _stored(path: Path, file: pq.ParquetFile, schema: pa.Schema) -> Stored:
+    footer, stored = file.metadata, file.schema
+    return Stored(path, schema, footer, [stored.column(i).path for i in range(footer.num_columns)])
 
 
 Columns = Sequence[str] | Callable[[Stored], Sequence[str]]
@@ -130,9 +154,10 @@ def parquet_parts(
     with ExitStack() as stack:
         stack.enter_context(damage_told(path))
         file, schema = stack.enter_context(_opened(path))
+        stored = _stored(path, file, schema)
         if callable(columns):
-            columns = columns(Stored(path, schema, file.metadata))
-        numbers, texts = _measure(file.metadata, columns)
+            columns = columns(stored)
+        numbers, texts = _measure(stored, columns)
         check_unpacked(path, numbers, packed)
         per_row = max(1, numbers // max(1, file.metadata.num_rows))
         rows = max(1, min(rows, PART_BYTES // per_row))
@@ -155,28 +180,17 @@ def parquet_parts(
                 yield _written_out(part, schema) if texts else part
 
 
-def _chunks(
-    footer: pq.FileMetaData, columns: Sequence[str] | None
-) -> list[tuple[int, pq.ColumnChunkMetaData]]:
-    """What the footer says of the wanted columns in each group of rows, with their numbers."""
-    names = [footer.schema.column(index).path for index in range(footer.num_columns)]
-    wanted = None if columns is None else tuple(f"{name}." for name in columns)
-    chosen = [i for i, name in enumerate(names) if wanted is None or f"{name}.".startswith(wanted)]
-    groups = map(footer.row_group, range(footer.num_row_groups))
-    return [(index, group.column(index)) for group in groups for index in chosen]
-
-
-def _measure(footer: pq.FileMetaData, columns: Sequence[str] | None) -> tuple[int, list[str]]:
+def _measure(stored: Stored, columns: Sequence[str] | None) -> tuple[int, list[str]]:
     """The bytes of all numbers, and the columns of text that might hold more than is stored."""
     numbers, potential = 0, 0
     texts: dict[str, None] = {}
-    for index, chunk in _chunks(footer, columns):
+    for index, chunk in stored.chunks(columns):
         if chunk.physical_type == "BYTE_ARRAY":
             potential += chunk.num_values * chunk.total_uncompressed_size
-            if footer.schema.column(index).logical_type.type in ("STRING", "NONE", "JSON"):
+            if stored.footer.schema.column(index).logical_type.type in ("STRING", "NONE", "JSON"):
                 texts[chunk.path_in_schema] = None
         else:
-            width = footer.schema.column(index).length or _WIDTHS.get(chunk.physical_type, 8)
+            width = stored.footer.schema.column(index).length or _WIDTHS.get(chunk.physical_type, 8)
             numbers += chunk.num_values * width
     return numbers, list(texts) if potential > _SAFE else []
 

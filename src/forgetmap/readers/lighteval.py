@@ -31,9 +31,7 @@ from forgetmap.readers.framework import (
 )
 from forgetmap.readers.lighteval_details import (
     Details,
-    LastRead,
     Part,
-    Recall,
     details_of,
     numbers,
     stored_parts,
@@ -64,13 +62,12 @@ def read(path: Path, how: ReadOptions) -> Samples:
     numbered.sort(key=lambda each: each[0][:2])  # runs that ask the same, one after another
 
     def parts() -> Iterator[dict[str, pa.Array]]:
-        last, recall = LastRead(), Recall()
         for run, file, repeat in numbered:
             how.tick(file.stat().st_size)
             how.tally.files.add(file)
             with malformed(file, what="is not a readable Parquet file of lighteval"):
-                stored = stored_parts(file, how.text, last)
-                yield from _parts(run, file, repeat, stored, how, recall, meta.warnings)
+                stored = stored_parts(file, how.text)
+                yield from _parts(run, file, repeat, stored, how, meta.warnings)
 
     return Samples.collect(together(parts()), meta)
 
@@ -149,7 +146,6 @@ def _parts(
     repeat: int,
     parts: Iterable[Part],
     how: ReadOptions,
-    recall: Recall,
     warnings: list[str],
 ) -> Iterator[dict[str, pa.Array]]:
     """Columns of Samples, some rows and one metric at a time."""
@@ -157,7 +153,7 @@ def _parts(
     for part in parts:
         rows = len(part.rows)
         scored = False
-        details = details_of(part, how.text, recall)
+        details = details_of(part, how.text)
         columns = _columns(details, how)
         columns["source"] = pc.binary_join_element_wise(
             file_name(file), numbers(part.first + 1, rows), ":"

@@ -6,17 +6,18 @@ of a task, as they ask the same; text columns are only touched when text was ask
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.parquet import Stored, parquet_parts
-from forgetmap.samples.identity import content_hash, wording_hash
+from forgetmap.base.parquet import Raw, Stored, parquet_parts
+from forgetmap.samples.identity import content_hashes, wording_hash
 
 
 class Asked:
@@ -48,12 +49,9 @@ class Asked:
             if by_likelihood and not all(by_likelihood):
                 pairs = zip(self.options, by_likelihood, strict=True)
                 shown = [options if scored else [] for options, scored in pairs]
-            items = zip(self.queries, shown, self.targets, strict=True)
-            hashes = [
-                content_hash(query, [options, targets]) if query else None
-                for query, options, targets in items
-            ]
-            self._hashed = by_likelihood, pa.array(hashes, pa.uint64())
+            hashes = content_hashes(self.queries, map(list, zip(shown, self.targets, strict=True)))
+            nothing = np.array([not query for query in self.queries], bool)
+            self._hashed = by_likelihood, pa.array(hashes, mask=nothing)
         return self._hashed[1]
 
     @cached_property
@@ -80,47 +78,57 @@ class Part(NamedTuple):
     rows: pa.RecordBatch
     first: int
     """The number of the first row in its file, from 0 on."""
-    known: bool
-    """Whether the file asks what the last one asked; the columns that ask were then not read."""
+    recall: Recall
 
 
-def stored_parts(file: Path, text: bool, last: LastRead) -> Iterator[Part]:
+def stored_parts(file: Path, text: bool) -> Iterator[Part]:
     """The rows of a details file, with the columns that are needed and not known yet."""
-    first = 0
-    for rows in parquet_parts(file, partial(_wanted_columns, file, text, last)):
-        if first:
-            last.raw = None  # what a file asked is known while it came as one part
-        yield Part(rows, first, last.again)
+    first, recall = 0, Recall()
+    for rows in parquet_parts(file, partial(_wanted_columns, file, text, recall)):
+        yield Part(rows, first, recall)
         first += len(rows)
 
 
-class LastRead:
-    """What the last file stores in the columns that ask: runs of a task store the same bytes."""
-
-    def __init__(self) -> None:
-        self.raw: list[object] | None = None
-        self.again = False
-
-    def look(self, stored: Stored, columns: Sequence[str]) -> None:
-        """See whether the next file asks the same."""
-        raw = stored.raw(columns)
-        self.again = raw is not None and raw == self.raw
-        self.raw = raw
-
-
 class Recall:
-    """What the last file asked, worked out once for all files that ask the same."""
+    """What a file asks, worked out once for all files that store the same bytes about it.
+
+    Runs of a task do, and so do the logs of two models. What came in several parts is not kept.
+    """
+
+    _known: ClassVar[OrderedDict[tuple[object, ...], tuple[Raw, Asked]]] = OrderedDict()
+    """By kinds and sizes of the columns, the latest last."""
 
     def __init__(self) -> None:
-        self._asked = Asked([], [], [])
+        self._rows = 0
+        self._raw: Raw | None = None
+        self._asked: Asked | None = None
+
+    def look(self, stored: Stored, columns: Sequence[str]) -> bool:
+        """Whether it is known what the file asks."""
+        self._rows = stored.footer.num_rows
+        self._raw = stored.raw(columns)
+        raw, asked = self._known.get(self._raw.about, (None, None)) if self._raw else (None, None)
+        self._asked = asked if raw == self._raw else None
+        return self._asked is not None
 
     def asked(self, part: Part, work_out: Callable[[], Asked]) -> Asked:
         """What some rows ask."""
-        if part.known:
+        if self._asked:
             return self._asked.part(part.first, len(part.rows))
-        self._asked = Asked([], [], [])  # so that memory holds one at a time
-        self._asked = work_out()
-        return self._asked
+        asked = work_out()
+        if self._raw and len(part.rows) == self._rows:
+            self._keep(self._raw, asked)
+        return asked
+
+    @classmethod
+    def _keep(cls, raw: Raw, asked: Asked) -> None:
+        cls._known[raw.about] = raw, asked
+        while sum(len(asked.queries) for _, asked in cls._known.values()) > _KEPT:
+            cls._known.popitem(last=False)
+
+
+_KEPT = 50_000
+"""Items of which is kept what they ask."""
 
 
 class Details(NamedTuple):
@@ -146,13 +154,13 @@ class Details(NamedTuple):
         ]
 
 
-def details_of(part: Part, text: bool, recall: Recall) -> Details:
+def details_of(part: Part, text: bool) -> Details:
     """What some rows say."""
     layout = _struct_details if "doc" in part.rows.schema.names else _flat_details
-    return layout(part, text, recall)
+    return layout(part, text)
 
 
-def _wanted_columns(file: Path, text: bool, last: LastRead, stored: Stored) -> list[str]:
+def _wanted_columns(file: Path, text: bool, recall: Recall, stored: Stored) -> list[str]:
     """The columns to read, of either layout, without those that ask what is known already."""
     schema = stored.schema
     structs = _has_structs(schema)
@@ -162,9 +170,9 @@ def _wanted_columns(file: Path, text: bool, last: LastRead, stored: Stored) -> l
         )
     wanted = _struct_columns(text) if structs else _flat_columns(schema, text)
     asking = [name for name in wanted if name in _ASKING]
-    last.look(stored, asking)
+    known = recall.look(stored, asking)
     # A struct of which no field is read would be missing.
-    if not last.again or (structs and schema.field("doc").type.get_field_index("id") < 0):
+    if not known or (structs and schema.field("doc").type.get_field_index("id") < 0):
         return wanted
     return [name for name in wanted if name not in asking]
 
@@ -197,7 +205,7 @@ def _scored_by_likelihood(schema: pa.Schema) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_floating(kind))
 
 
-def _flat_details(part: Part, text: bool, recall: Recall) -> Details:
+def _flat_details(part: Part, text: bool) -> Details:
     """There is no id; rows are numbered, in the harness's order."""
     table = part.rows
     names = table.schema.names
@@ -206,7 +214,7 @@ def _flat_details(part: Part, text: bool, recall: Recall) -> Details:
     return Details(
         metrics=table["metrics"] if "metrics" in names else _metrics_struct(table),
         refs=numbers(part.first, len(table)),
-        asked=recall.asked(part, lambda: _flat_asked(table)),
+        asked=part.recall.asked(part, lambda: _flat_asked(table)),
         likelihoods=[[_listed(value)[0] for value in values or ()] for values in predictions]
         if scored_by_likelihood
         else None,
@@ -278,9 +286,9 @@ def _struct_columns(text: bool) -> list[str]:
     )
 
 
-def _struct_details(part: Part, text: bool, recall: Recall) -> Details:
+def _struct_details(part: Part, text: bool) -> Details:
     doc, response = part.rows["doc"], part.rows["model_response"]
-    asked = recall.asked(part, lambda: _struct_asked(doc))
+    asked = part.recall.asked(part, lambda: _struct_asked(doc))
     likelihoods = [values or [] for values in _field(response, "logprobs")]
     return Details(
         metrics=part.rows["metric"],

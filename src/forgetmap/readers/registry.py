@@ -85,14 +85,16 @@ class _Told:
 def _not_read(folder: Path, reader: Reader, read: set[Path]) -> list[str]:
     """Name and count the files of a folder that were not read; hidden ones aside."""
     companions = getattr(reader, "COMPANIONS", ())
-    known = {place_on_disk(file) for file in read if file.exists()}
     left = [
         file
         for file in find_files(folder, "*")
-        if not any(part.startswith(".") for part in file.relative_to(folder).parts)
+        if file not in read
+        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
         and not any(file.match(pattern) for pattern in companions)
-        and place_on_disk(file) not in known
     ]
+    if left:  # under another name, it may be
+        known = {place_on_disk(file) for file in read if file.exists()}
+        left = [file for file in left if place_on_disk(file) not in known]
     if not left:
         return []
     listed = ", ".join(f"{file_name(file)[:80]}{_why(file, reader)}" for file in left[:_NAMED])
