@@ -74,6 +74,7 @@ def roads(folder: str, gguf: Path) -> dict[str, Road]:
         "bfloat16": local(folder, dtype="bfloat16"),
         "llama.cpp server, 4-bit file": lambda tasks: by_llama(gguf, tasks),
         "8 bits (bitsandbytes)": local(folder, quantize="8bit"),
+        "8 bits, transformers alone": lambda tasks: in_transformers(folder, tasks),
     }
 
 
@@ -89,6 +90,28 @@ def local(folder: str, **how: Any) -> Road:
         return [one for part in tasks for one in likelihoods(model, part)]
 
     return score
+
+
+def in_transformers(folder: str, tasks: Tasks) -> list[tuple[float, ...]]:
+    """Score 8-bit weights without forgetmap, one option at a time: whose are the differences?"""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+
+    how = {"dtype": torch.float32, "quantization_config": BitsAndBytesConfig(load_in_8bit=True)}
+    model = AutoModelForCausalLM.from_pretrained(folder, **how)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+
+    def likelihood(prompt: str, option: str) -> float:
+        start, tokens = len(tokenizer(prompt).input_ids), tokenizer(prompt + option).input_ids
+        with torch.inference_mode():
+            found = model(torch.tensor([tokens])).logits[0].float().log_softmax(-1)
+        return sum(float(found[i - 1, tokens[i]]) for i in range(start, len(tokens)))
+
+    return [
+        tuple(likelihood(request.prompt, option) for option in request.options)
+        for part in tasks
+        for request in part
+    ]
 
 
 def by_llama(gguf: Path, tasks: Tasks) -> list[tuple[float, ...]]:
@@ -163,7 +186,8 @@ def page(found: dict[str, Any]) -> str:
         "`python benchmarks/parity.py MODEL.gguf`. llama.cpp reads the file itself and rounds",
         "activations to 8 bits. The verdict is that of `forgetmap doctor --backend`: `same` up to",
         "0.001 nats, `close` while the median and every changed answer's lead stay within 0.5.",
-        "Rows without a verdict are of an earlier run of the same items.",
+        "Rows without a verdict are of an earlier run of the same items. \"Transformers alone\" scores",
+        "one option at a time, without forgetmap: it shows whose the differences of 8 bits are.",
         "",
         "| road | items | largest difference of log-likelihoods, nats | median | changed answers | "
         "largest lead of a changed one, nats | verdict |",
