@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections import OrderedDict
 
 import pyarrow.parquet as pq
 import pytest
@@ -217,7 +216,7 @@ def test_runs_of_one_task_read_together_are_what_each_is_alone(
 def test_the_columns_that_ask_are_read_once_for_runs_that_ask_the_same(
     layout, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(lighteval_details.Recall, "_known", OrderedDict())
+    monkeypatch.setattr(lighteval_details, "_KNOWN", lighteval_details.Known())
     content = layout(random.Random(2))
     for run in range(4):
         name = f"details_sums|0_2025-01-31T12-30-{run:02d}.parquet"
@@ -237,19 +236,28 @@ def test_the_columns_that_ask_are_read_once_for_runs_that_ask_the_same(
 
 
 def test_what_one_log_asked_is_recalled_for_the_next_within_bounds(tmp_path, monkeypatch):
-    kept = OrderedDict()
-    monkeypatch.setattr(lighteval_details.Recall, "_known", kept)
-    content, other = flat(random.Random(2)), flat(random.Random(3))
-    logs = []
-    for number, rows_of in enumerate([content, other, content]):
-        name = f"details_sums|0_2025-01-31T12-30-0{number}.parquet"
-        logs.append(write_parquet(tmp_path / str(number) / name, rows_of))
-    items = [rows(log, text=False) for log in logs]
-    assert [row["item"] for row in items[0]] == [row["item"] for row in items[2]]
-    assert len(kept) == 2
-    monkeypatch.setattr(lighteval_details, "_KEPT", len(content))
-    rows(write_parquet(tmp_path / "3" / name, flat(random.Random(4))), text=False)
-    assert sum(len(asked.queries) for _, asked in kept.values()) <= len(content)
+    known = lighteval_details.Known(most=4)
+    monkeypatch.setattr(lighteval_details, "_KNOWN", known)
+    worked_out = []
+    flat_asked = lighteval_details._flat_asked
+    monkeypatch.setattr(
+        lighteval_details,
+        "_flat_asked",
+        lambda table: worked_out.append(len(table)) or flat_asked(table),
+    )
+
+    def items(seed):
+        name = f"{len(list(tmp_path.iterdir()))}/details_sums|0_2025-01-31T12-30-00.parquet"
+        log = write_parquet(tmp_path / name, flat(random.Random(seed)))
+        return [row["item"] for row in rows(log, text=False)]
+
+    first = items(2)
+    assert items(2) == first
+    assert worked_out == [2]  # the second log was not worked out again
+    assert items(3) != first
+    items(4)  # the third file of two items: the first is forgotten
+    assert items(2) == first
+    assert worked_out == [2] * 4
 
 
 def test_columns_too_large_to_keep_are_read_each_time(tmp_path, monkeypatch):

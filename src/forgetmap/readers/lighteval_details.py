@@ -6,11 +6,10 @@ of a task, as they ask the same; text columns are only touched when text was ask
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -95,9 +94,6 @@ class Recall:
     Runs of a task do, and so do the logs of two models. What came in several parts is not kept.
     """
 
-    _known: ClassVar[OrderedDict[tuple[object, ...], tuple[Raw, Asked]]] = OrderedDict()
-    """By kinds and sizes of the columns, the latest last."""
-
     def __init__(self) -> None:
         self._rows = 0
         self._raw: Raw | None = None
@@ -107,8 +103,7 @@ class Recall:
         """Whether it is known what the file asks."""
         self._rows = stored.footer.num_rows
         self._raw = stored.raw(columns)
-        raw, asked = self._known.get(self._raw.about, (None, None)) if self._raw else (None, None)
-        self._asked = asked if raw == self._raw else None
+        self._asked = _KNOWN.find(self._raw) if self._raw else None
         return self._asked is not None
 
     def asked(self, part: Part, work_out: Callable[[], Asked]) -> Asked:
@@ -117,18 +112,38 @@ class Recall:
             return self._asked.part(part.first, len(part.rows))
         asked = work_out()
         if self._raw and len(part.rows) == self._rows:
-            self._keep(self._raw, asked)
+            _KNOWN.keep(self._raw, asked)
         return asked
 
-    @classmethod
-    def _keep(cls, raw: Raw, asked: Asked) -> None:
-        cls._known[raw.about] = raw, asked
-        while sum(len(asked.queries) for _, asked in cls._known.values()) > _KEPT:
-            cls._known.popitem(last=False)
+
+class Known:
+    """What the latest files asked, so many items at most."""
+
+    def __init__(self, most: int = 50_000) -> None:
+        self._most = most
+        self._items = 0
+        self._files: dict[tuple[object, ...], tuple[Raw, Asked]] = {}
+        """By kinds and sizes of their columns, the latest last."""
+
+    def find(self, raw: Raw) -> Asked | None:
+        """What a file asks that stores these bytes; None if that is not known."""
+        known = self._files.get(raw.about)
+        return known[1] if known and known[0] == raw else None
+
+    def keep(self, raw: Raw, asked: Asked) -> None:
+        """Keep what a file asks; forget what came first."""
+        self._forget(raw.about)
+        self._files[raw.about] = raw, asked
+        self._items += len(asked.queries)
+        while self._items > self._most:
+            self._forget(next(iter(self._files)))
+
+    def _forget(self, about: tuple[object, ...]) -> None:
+        if about in self._files:
+            self._items -= len(self._files.pop(about)[1].queries)
 
 
-_KEPT = 50_000
-"""Items of which is kept what they ask."""
+_KNOWN = Known()
 
 
 class Details(NamedTuple):
