@@ -71,7 +71,7 @@ def cause_of(item: Lost) -> str | None:
 
     Example:
         >>> cause_of(Lost(target="7", answer_after="[invalid]", response_after="It is seven: 7"))
-        'format'
+        'wrapped'
         >>> cause_of(Lost(target="7", answer_after="8", response_after="The answer is 8."))
         'wrong'
         >>> cause_of(Lost(response_before="f(a=1)", response_after="```python\\nf(a=1)\\n```"))
@@ -106,14 +106,24 @@ def is_ran_on(item: Lost) -> bool:
 
 
 def is_wrapped(item: Lost) -> bool:
-    """The same answer as before in a fence, in quotes, in tags, or in an envelope.
+    """The right answer is there, in another form than the harness read.
+
+    In a fence, quotes, tags or an envelope, set apart or in a sentence, or in another notation.
+    Also where the harness compared the whole text with the target, so that nothing was extracted.
 
     Example:
         >>> is_wrapped(Lost(response_before='{"a": 1}', response_after="```json\\n{'a': 1}\\n```"))
         True
-        >>> is_wrapped(Lost(response_before="Rome", response_after='"Rome"'))
+        >>> is_wrapped(Lost(target="Rome", answer_after="So Rome.", response_after="So Rome."))
+        True
+        >>> is_wrapped(Lost(response_before="f(a=1, b='x')", response_after="f(1, 'x')"))
         True
     """
+    return _is_whole(item) or _is_said(item)
+
+
+def _is_whole(item: Lost) -> bool:
+    """The right answer, whole and set apart from the rest."""
     now = item.response_after
     if not now or not now.strip() or (item.response_before or "").strip() == now.strip():
         return False
@@ -123,17 +133,8 @@ def is_wrapped(item: Lost) -> bool:
     )
 
 
-def is_format(item: Lost) -> bool:
-    """The right answer in another notation, or a right value that the harness did not read.
-
-    Also where the harness compared the whole text with the target, so that nothing was extracted.
-
-    Example:
-        >>> is_format(Lost(target="Rome", answer_after="It is Rome.", response_after="It is Rome."))
-        True
-        >>> is_format(Lost(response_before="f(a=1, b='x')", response_after="f(1, 'x')"))
-        True
-    """
+def _is_said(item: Lost) -> bool:
+    """The right answer in another notation, or a right value in a sentence."""
     now = item.response_after
     if now is None or compared.thinks_on(now):
         return False
@@ -204,7 +205,7 @@ def is_refused(item: Lost) -> bool:
     said = "\n".join(own_lines(looked_at(item.response_after), item.prompt_after))
     form = structure.form_of(item.response_before)
     free = form is None and reader(item) is None
-    if not gives_up(said, free=free) or is_wrapped(item):
+    if not gives_up(said, free=free) or _is_whole(item):
         return False
     return not _answers(item, said if form else beside_refusals(said, free=free))
 
@@ -393,7 +394,6 @@ RULES: dict[str, Callable[[Lost], bool]] = {
     "refused": is_refused,
     "language": is_language,
     "wrapped": is_wrapped,
-    "format": is_format,
     "intruded": is_intruded,
     "timeout": is_timeout,
     "prose": is_prose,
