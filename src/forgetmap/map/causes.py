@@ -21,7 +21,7 @@ from forgetmap.answers.extraction import (
     NO_ANSWER,
     offered,
 )
-from forgetmap.answers.language import language_of, languages_of
+from forgetmap.answers.language import language_of, languages_of, speaks_another
 from forgetmap.answers.numbers import is_number
 from forgetmap.answers.text import looked_at
 from forgetmap.map.lost_answers import LOGGED as LOGGED
@@ -56,8 +56,6 @@ _REMARK = re.compile(r"\s*\w+ \(")
 """A word and a remark in brackets, as Paris (France), is no call."""
 _LONG_TEXT = 50
 """Words from which a text may say the right thing in other words."""
-_LONG_LINE = 5
-"""Words from which one line has a language of its own."""
 _GOES_ON = 3
 """Characters after a call, JSON or a program from which a model did not stop."""
 _LEVEL = 0.05
@@ -228,16 +226,15 @@ def is_language(item: Lost) -> bool:
         True
     """
     now = item.response_after
-    if not now or structure.form_of(now) is not None:
+    if not now or structure.form_of(now) is not None or is_list(item):
         return False
     right = re.escape((item.response_before or "").strip())
     lines = own_lines(looked_at(now), item.prompt_after)
     said = [re.sub(rf"\b{right}\b", " ", line, flags=re.IGNORECASE) for line in lines]
     before = language_of(item.response_before)
     expected = {before} if before else languages_of(item.prompt_after)
-    long = [line for line in said if len(line.split()) >= _LONG_LINE]
-    found = {language_of(part) for part in ("\n".join(said), *long)} - {None}
-    return bool(expected) and not found <= expected
+    parts = ("\n".join(said), *said)
+    return bool(expected) and any(speaks_another(part, expected) for part in parts)
 
 
 def is_timeout(item: Lost) -> bool:
