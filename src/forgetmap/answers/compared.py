@@ -15,7 +15,7 @@ _NAMED_VALUE = re.compile(
 )
 """A line that gives a value a name."""
 _NOTATION = re.compile(
-    r"```|\{|</?\w{1,20}>|^\s{0,40}(?:(?:def|class) \w|"
+    r"```|\{|</?\w{1,20}>|^\s{0,40}(?:(?:def|class) \w|\w{1,40}_\w{1,40} \(.{0,500}\)\W{0,12}$|"
     r"\W{0,3}\w[\w.]{0,80}\(.{0,500}\)\W{0,12}$|import \w+|from [\w.]+ import|"
     r"return\b.{0,80}[\w)\]]$|print\(|function \w{1,60}\(|(?:const|let|var) \w+ ?=|#include\b|"
     r"public \w+|SELECT\b|for \w+ in .{1,80}:$|while .{1,80}:$|\w{1,40} ?= ?lambda\b|"
@@ -29,8 +29,10 @@ _BRACKET = re.compile(r"(\w+)?(?:(?<=\w)( ))?([(\[{])|[)\]}]")
 """A bracket, and the name before it."""
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 _LISTED = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)]|[A-Za-z][.)])\s+(\S.*)")
-_SENTENCE = re.compile(r"\s\S.*[.!?](?:\s|$)|[.!?]\s+\S", re.DOTALL)
-"""What no value has: an end after two words or more, or something after an end."""
+_SENTENCE = re.compile(
+    r"\s\S.*(?:[^\W\d][.!?]|[!?])(?:\s|$)|(?:[^\W\d][.!?]|[!?])\s+\S| = ", re.DOTALL
+)
+"""What no value has: an end after two words or more, something after an end, or a sum."""
 _NUMBER_LINE = re.compile(r"\s*\$?-?\d[\d.,]*\s*")
 _ROW = 3
 """Values from which a row of them is a list, and words up to which one is a value."""
@@ -192,8 +194,8 @@ def breaks_off_code(text: str) -> bool:
 
 
 def breaks_off_value(text: str, was: str) -> bool:
-    """Whether a text ends in the middle of a call or of JSON."""
-    return unclosed(text) and not holds_an_answer(text, was)
+    """Whether a text ends in the middle of a call or of JSON: what an open bracket holds is none."""
+    return unclosed(text) and not holds_an_answer(text[: _opened(text)], was)
 
 
 def is_json(text: str) -> bool:
@@ -223,6 +225,10 @@ def other_notation(was: str, now: str, form: str) -> bool:
     wanted = structure.as_json(was)
     if not is_map(wanted):
         return False
+    calls = wrapping.calls_in(now)
+    if any(sorted([call.name.casefold(), *call.values]) == sorted(structure.leaves(wanted))
+           for call in calls):  # fmt: skip
+        return True
     flat = structure.fields(wanted)
     inner = (structure.as_json(part) for part in wrapping.spans(now))
     values = (*wrapping.answers_of_form(now, "json"), *inner)
@@ -285,12 +291,17 @@ def unclosed(text: str) -> bool:
     body = text.strip().strip("`").strip()
     if body.endswith((")", "]", "}")):  # whatever was forgotten, it did not stop in the middle
         return False
-    opened: list[tuple[str, bool]] = []
-    for found in _BRACKET.finditer(body):
+    return _opened(body) is not None
+
+
+def _opened(text: str) -> int | None:
+    """Where the first bracket opens that is never closed; None where there is none."""
+    opened: list[tuple[str, bool, int]] = []
+    for found in _BRACKET.finditer(text):
         name, space, bracket = found.groups()
         if bracket is None:
             opened = opened[:-1] if opened and opened[-1][0] == _CLOSES[found[0]] else opened
         else:
             called = bool(name) and (not space or "_" in name)
-            opened.append((bracket, bracket != "(" or called))
-    return any(counts for _, counts in opened)
+            opened.append((bracket, bracket != "(" or called, found.start()))
+    return next((at for _, counts, at in opened if counts), None)

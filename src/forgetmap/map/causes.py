@@ -28,7 +28,9 @@ from forgetmap.map.lost_answers import LOGGED as LOGGED
 from forgetmap.map.lost_answers import (
     NEXT_TURN,
     SHORT,
+    asks_again,
     asks_letter,
+    breaks_word,
     copies,
     first_value,
     gives_right,
@@ -117,7 +119,7 @@ def is_wrapped(item: Lost) -> bool:
         >>> is_wrapped(Lost(response_before="f(a=1, b='x')", response_after="f(1, 'x')"))
         True
     """
-    return _is_whole(item) or _is_said(item)
+    return not asks_again(item) and (_is_whole(item) or _is_said(item))
 
 
 def _is_whole(item: Lost) -> bool:
@@ -314,6 +316,8 @@ def is_truncated(item: Lost) -> bool:
     if is_empty(now):
         return True
     begun = is_begun(now, was)
+    if breaks_word(now, was):
+        return True
     if structure.form_of(was) is not None:
         return begun or stops_in_form(now, was)
     if not unread(item) or is_call(item) or is_list(item) or copies(item):
