@@ -99,7 +99,7 @@ _ASKS = _any_of(
     r"let me know (?:what|which|how|more|your))\b",
     r"\bwhat (?:exactly |else )?(?:do|did|would|are|is it) (?:you|that you) (?:mean|want|need|like|"
     r"asking|referring|looking|talking|trying)\b|\bwhat do you mean\b|\bwhat are you\b",
-    r"\b(?:what|which|when|where|who|how)\b[^.!?]{0,30}\b(?:should|shall|do) i \w+[^.!?]*\?|\bwhy do you ask\b",
+    r"\b(?:what|which|when|where|who|how)\b[^.!?]{0,30}\b(?:should|shall|do) i \w+[^.!?]*\?|^\W{0,5}(?:should|shall|may) i \w|\bwhy do you ask\b",
     r"\bwhat(?:'s| is) your (?:request|question|query|task|problem)\b",
     r"\bwhat(?: \w{1,20}){0,3} would you like\b|\bwhat can i (?:do|help)\b|\bhow (?:can|may|could|"
     r"should) i (?:help|assist|be of)\b",

@@ -111,7 +111,7 @@ def speaks_another(text: str, expected: Collection[str]) -> bool:
     Example:
         >>> speaks_another("Penso che sia Paris.", ["English"]), speaks_another("Paris", ["Dutch"])
         (True, False)
-        >>> speaks_another("Nii käib see lõbus lugu.", ["English"])
+        >>> speaks_another("Kass käib lõbusalt majas.", ["English"])
         True
     """
     prose = _prose(text)
@@ -120,6 +120,8 @@ def speaks_another(text: str, expected: Collection[str]) -> bool:
         return script is not None and script not in expected
     words = _LETTERS.findall(prose)
     said = {word.lower() for word in words}
+    if sum(len(word) > 1 for word in said) < _SAID:
+        return False
     odd = {word for word in words if not word.isascii() and word.islower()}
     odd = odd if "English" in expected else set()
     told: dict[str, set[str]] = {"": odd}
@@ -128,7 +130,7 @@ def speaks_another(text: str, expected: Collection[str]) -> bool:
             told.setdefault(name, {*odd}).add(word)
     ours = max((name in told and len(told[name] - odd) for name in expected), default=0)
     fewest = _fewest(prose)
-    return sum(len(word) > 1 for word in said) >= _SAID and any(
+    return any(
         len(found) >= fewest and len(found) >= max(_lead(name, one) for one in expected) * ours
         for name, found in told.items()
         if name not in expected and (name or not ours)

@@ -26,6 +26,7 @@ _CALLED = re.compile(
 _ENUMERATED = re.compile(r"^[ \t]{0,20}\d{1,3}[.)][ \t]+(?=[^\W\d])", re.MULTILINE)
 """The number of a step in a list; it is not the answer."""
 _CALCULATION = re.compile(
+    r"(?:sum|product|difference) (?:of|between) \d[\d.,]{0,20} and \d[\d.,]{0,20}|"
     r"\d[\d.,]{0,20}(?:\s?(?:[-+*/×÷]|\b(?:x|plus|minus|times)\b)\s?\$?\d[\d.,]{0,20}){1,9}"
 )
 """The parts of a calculation, without its result."""

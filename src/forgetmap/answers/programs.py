@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from functools import lru_cache
 from typing import Any
 
 LONGEST = 20_000
@@ -31,6 +32,7 @@ def parsed(text: str, mode: str) -> Any:
     return tree.body if isinstance(tree, ast.Expression) else tree
 
 
+@lru_cache(maxsize=256)
 def as_code(text: str) -> str | None:
     """A program in normal form; None where it does not parse.
 

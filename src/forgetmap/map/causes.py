@@ -235,7 +235,7 @@ def is_language(item: Lost) -> bool:
     said = [re.sub(rf"\b{right}\b", " ", line, flags=re.IGNORECASE) for line in lines]
     before = language_of(item.response_before)
     expected = {before} if before else languages_of(item.prompt_after)
-    parts = ("\n".join(said), *said)
+    parts = dict.fromkeys(("\n".join(said), *said))
     return bool(expected) and any(speaks_another(part, expected) for part in parts)
 
 
@@ -254,7 +254,7 @@ def is_prose(item: Lost) -> bool:
     now, was = item.response_after, item.response_before or ""
     if structure.form_of(was) is None or now is None or holds_a_form(item, now):
         return False
-    if is_empty(now) or is_begun(now, was) or stops_in_form(own_form(item, now), was):
+    if is_empty(now) or stops_in_form(own_form(item, now), was):
         return False
     return not compared.has_notation(looked_at(now), item.prompt_after)
 
