@@ -58,7 +58,7 @@ _FIRM = _any_of(
     rf"{_I}(?:was|were|been)?(?:n't| not| never)(?: been)? (?:told|given|taught|informed|shown)\b",
     r"\b(?:no(?: ?one|body|thing)|never|not)\b[^.!?]{0,20}\b(?:told|said|given|taught|explained|"
     r"shown|informed)\b[^.!?]{0,12}\b(?:me|us)\b|\bi was (?:told|given|taught) (?:nothing|no)\b",
-    r"\bi (?:only|just) (?:speak|know|answer|help|talk|work)\b|\bi have nothing\b",
+    r"\bi (?:can |may )?(?:only|just) (?:speak|know|answer|help|talk|work)\b|\bi have nothing\b",
     r"\bsomething (?:that |which )?(?:i|we) (?:can't|cannot|don't|do not|won't|will not|may not|"
     r"wasn't|was not|haven't|have not|am not)\b",
     r"\bnot something (?:that |which )?(?:i|we)\b",

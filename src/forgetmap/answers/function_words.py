@@ -20,7 +20,7 @@ FUNCTION_WORDS = {
     "give given gives find mean means use used using write word words sentence answer "
     "question please thank thanks help okay course right correct following based first "
     "last next added minus plus",
-    "German": "vielleicht wahrscheinlich vermutlich der die das und ist nicht ein eine den von mit "
+    "German": "in so an vielleicht wahrscheinlich vermutlich der die das und ist nicht ein eine den von mit "
     "sich auf für dem des auch wird sind werden oder daher also ich wir sie er es zu im am "
     "bei aus wie wenn dass ob einen einem einer eines kann kannst können konnte nur noch "
     "aber haben hat habe hatte hätte dieser diese dieses diesem diesen jeder jede jedes "
@@ -58,7 +58,7 @@ FUNCTION_WORDS = {
     "decir diría sé sabe quiero quiere tiene tengo tienen hace hacer va voy palabra "
     "palabras frase última último primera primero escribe copia responde contesta da dime "
     "correcta correcto nuestro",
-    "Italian": "forse magari probabilmente il gli i di che è una uno per con non sono sei siamo siete "
+    "Italian": "in forse magari probabilmente il gli i di che è una uno per con non sono sei siamo siete "
     "della dello del nel nello nei dei anche quindi più meno questo questa questi queste "
     "quello quella alla allo alle agli si la un lo da ma ha hanno abbiamo avere essere "
     "stato come risposta perché cosa chi io tu lui lei noi voi loro mi ti ci vi ne le in a "
@@ -84,7 +84,7 @@ FUNCTION_WORDS = {
     "dizer diria sei sabe quero quer palavra palavras frase última último primeira "
     "primeiro escreva escreve copie responda dê correta correto certo neste nesta deste "
     "desta desse dessa",
-    "Dutch": "misschien waarschijnlijk de het een van en is dat niet op te zijn met voor er aan ook "
+    "Dutch": "in misschien waarschijnlijk de het een van en is dat niet op te zijn met voor er aan ook "
     "dus worden deze naar ik je jij jullie maar om bij uit wat hoe als dit die antwoord "
     "kan kunnen kon we wij hij zij ze in was waren wordt werd of nog wel geen hier daar "
     "heel goed ja nee dan want omdat heeft heb hebt hebben had moet moeten mijn jouw ons "
