@@ -256,7 +256,8 @@ def other_notation(was: str, now: str, form: str) -> bool:
 def same_call_otherwise(was: str, now: str) -> bool:
     """Whether a text makes the same call in another notation."""
     wanted = structure.as_calls(was) or []
-    for calls in wrapping.answers_of_form(now, "call"):
+    in_order = [call for span in wrapping.spans(now) for call in structure.as_calls(span) or []]
+    for calls in (in_order, *wrapping.answers_of_form(now, "call")):
         if structure.same_calls(calls, wanted, loosely=True):
             return True
     if len(wanted) != 1:

@@ -23,7 +23,9 @@ _CALLED = re.compile(
     re.MULTILINE,
 )
 """A number that a text calls its answer: after "it is", after =, or alone in a line."""
-_ENUMERATED = re.compile(r"^[ \t]{0,20}\d{1,3}[.)][ \t]+(?=[^\W\d])", re.MULTILINE)
+_ENUMERATED = re.compile(
+    r"^[ \t]{0,20}\d{1,3}[.)][ \t]+(?=[^\W\d])|^[ \t#*]{0,9}[Ss]tep \d{1,3}\b", re.MULTILINE
+)
 """The number of a step in a list; it is not the answer."""
 _CALCULATION = re.compile(
     r"(?:sum|product|difference) (?:of|between) \d[\d.,]{0,20} and \d[\d.,]{0,20}|"

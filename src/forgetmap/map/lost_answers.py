@@ -29,6 +29,7 @@ NEXT_TURN = re.compile(rf"<\||(?:{'|'.join(_ROLES)})\s*\n")
 """What is left of the marks of a chat where the next turn begins."""
 _VALUE = 3
 """Words up to which a first line is a value."""
+_HEADING = re.compile(r"#|\W*(?:final |the )?(?:answer|solution|result)\W*\Z", re.IGNORECASE)
 _CUE = re.compile(
     r"\b(?:the )?(?:\w{1,9} )?answer(?: to (?:the|this|that|your) question)? is\b", re.I
 )
@@ -189,6 +190,7 @@ def first_value(text: str) -> str | None:
     follows = "\n" in text.strip() and (value != first or not 0 < len(second.split()) <= _VALUE)
     follows = follows or second.strip() in _ROLES
     is_value = 0 < len(value.split()) <= _VALUE and value[-1] not in ":,`!?" and ": " not in value
+    is_value = is_value and not _HEADING.match(value)
     return value if follows and is_value else None
 
 
