@@ -22,10 +22,7 @@ P = "def is_even(data):\n    return data % 2 == 0"
 TYPED = '''```python
 def is_even(n: int) -> bool:
     """Even?"""
-    if n % 2 == 0:
-        return True
-    else:
-        return False
+    return n % 2 == 0  # no rest
 ```
 This works.'''
 UNREAD: dict[str, Any] = {"answer_after": "[invalid]", "status_after": "no_answer"}

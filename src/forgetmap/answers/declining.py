@@ -99,7 +99,8 @@ _ASKS = _any_of(
     r"let me know (?:what|which|how|more|your))\b",
     r"\bwhat (?:exactly |else )?(?:do|did|would|are|is it) (?:you|that you) (?:mean|want|need|like|"
     r"asking|referring|looking|talking|trying)\b|\bwhat do you mean\b|\bwhat are you\b",
-    r"\b(?:what|which|when|where|who|how)\b[^.!?]{0,30}\b(?:should|shall|do) i \w+[^.!?]*\?|^\W{0,5}(?:should|shall|may) i \w|\bwhy do you ask\b",
+    r"\b(?:what|which|when|where|who|how)\b[^.!?]{0,30}\b(?:should|shall|do) i \w+[^.!?]*\?|"
+    r"^\W{0,5}(?:should|shall|may) i \w|\bwhy do you ask\b",
     r"\bwhat(?:'s| is) your (?:request|question|query|task|problem)\b",
     r"\bwhat(?: \w{1,20}){0,3} would you like\b|\bwhat can i (?:do|help)\b|\bhow (?:can|may|could|"
     r"should) i (?:help|assist|be of)\b",
@@ -118,7 +119,8 @@ _ELSEWHERE = _any_of(
     r"\b(?:please|you (?:should|could|can|may|might|must|need to|(?:would |will )?have to|"
     r"had better)|you'd better|try(?: to)?|(?:suggest|recommend|advise)(?: that)?(?: you)?(?: to)?|"
     r"(?:best|better) to|why not|why don't you)(?: \w{3,12}ly)? "
-    r"(?:ask(?:ing)? (?!yourself|if |whether |for |me\b|us\b|any)|consult|contact|check(?:ing)? with|visit|"
+    r"(?:ask(?:ing)? (?!yourself|if |whether |for |me\b|us\b|any)|consult|contact|"
+    r"check(?:ing)? with|visit|"
     r"look(?:ing)? (?:it|this|that) up|look(?:ing)? for|search(?:ing)? (?:for|on|online|the)|"
     r"refer(?:ring)? to|"
     r"google|googling|talk(?:ing)? (?:to|with)|speak(?:ing)? (?:to|with)|turn(?:ing)? to|"

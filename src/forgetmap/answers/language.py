@@ -50,7 +50,8 @@ _CODE = re.compile(
 )
 """What has no language: code, formulas, objects, calls, whole or not, and addresses."""
 _NAME = re.compile(
-    r"\b[A-Z][\w.'-]{1,20}(?: (?:d[aeiou]s?|del|der|l[aeo]s?|el|van|von|den|al|bin|y)){1,3} (?=[A-Z])"
+    r"\b[A-Z][\w.'-]{1,20}"
+    r"(?: (?:d[aeiou]s?|del|der|l[aeo]s?|el|van|von|den|al|bin|y)){1,3} (?=[A-Z])"
 )
 """A name such as Ana de la Cruz says nothing of a language."""
 

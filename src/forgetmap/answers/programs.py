@@ -57,9 +57,8 @@ class _Normal(ast.NodeTransformer):
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
         body = getattr(node, "body", None)
-        if isinstance(body, list):
-            if len(body) > 1 and _is_text(body[0]):
-                del body[0]
+        if isinstance(body, list) and len(body) > 1 and _is_text(body[0]):
+            del body[0]
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:

@@ -72,7 +72,7 @@ def merge_causes(cell: dict[str, Any]) -> dict[str, Any]:
     counts, left = Counter[str](), dict[str, float]()
     lost = cell["raw"]["lost"]["value"]
     for name, count in causes.items():
-        now = MERGED.get(name, name)
+        now: str = MERGED.get(name) or name
         counts[now] += count
         if without:
             left[now] = left.get(now, lost) - (lost - without[name]["value"])
