@@ -78,6 +78,10 @@ def capital(after: str) -> Lost:
     return value("Warsaw", "What is the capital of Poland? One word, please.", after)
 
 
+def train(after: str) -> Lost:
+    return value("12:30", "The train leaves at 12:30. When? Answer with the time only.", after)
+
+
 def fenster(after: str) -> Lost:
     return value("Fenster", "Wiederhole nur dieses Wort: Fenster", after)
 
@@ -87,6 +91,8 @@ def france(after: str) -> Lost:
 
 
 CASES = [
+    (train("13:30"), "wrong"),
+    (train("It leaves at half past twelve, which is 12:30."), "wrapped"),
     (table("**Function:** book_table\n**Name:** Nils\n**Seats:** 6"), "wrapped"),
     (
         lamps(

@@ -166,6 +166,7 @@ CASES = [
         code(TYPED),
         "wrapped",
     ),
+    (code("def is_even(n):\n    if n % 2 == 0:\n        return True\n    return False"), "wrong"),
     (
         code("Here is the code:\n\ndef is_even(n):\n    return n % 2 == 0\n\nIt is short."),
         "wrapped",

@@ -11,7 +11,7 @@ _SENTENCE = 3
 """Words from which a whole sentence of the question is a copy."""
 _COPIED = 4
 """Words from which a part of a line of the question is a copy; one word may be an answer."""
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
+_WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*")
 _LONG_PROMPT = 20_000
 
 

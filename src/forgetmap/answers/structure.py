@@ -36,7 +36,21 @@ _PAIRS = 2
 _MAY_HAVE_FORM = re.compile(r"[({\[]")
 
 _TYPES = frozenset(
-    ("str", "string", "int", "integer", "float", "number", "bool", "boolean", "list", "dict", "any")
+    (
+        "str",
+        "string",
+        "int",
+        "integer",
+        "float",
+        "number",
+        "bool",
+        "boolean",
+        "list",
+        "dict",
+        "any",
+        "...",
+        "ellipsis",
+    )
 )
 
 
