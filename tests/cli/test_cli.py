@@ -84,7 +84,7 @@ def test_a_lost_format_is_named_as_the_cause(tmp_path):
     )
     flips = [json.loads(line) for line in (tmp_path / "flips.jsonl").read_text().splitlines()]
     lost = [r["cause"] for r in flips if r["task"] == "fm_sums" and r["transition"] == "forgotten"]
-    assert sorted(lost) == ["format", "wrong", "wrong", "wrong", "wrong"]
+    assert sorted(lost) == ["wrapped", "wrong", "wrong", "wrong", "wrong"]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])

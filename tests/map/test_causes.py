@@ -54,11 +54,11 @@ def made() -> list[tuple[str, Lost]]:
         other = PLACES[(n + 3) % 10]
         letter, wrong = "ABCD"[n % 4], "ABCD"[(n + 1) % 4]
         none: dict[str, Any] = {"answer_after": "[invalid]", "status_after": "no_answer"}
-        add("format", **none, target=letter, k=4, response_after=f"I would take ({letter}).")
-        add("format", **none, target=letter, k=4, response_after=f"Option **{letter}**: {place}")
-        add("format", **none, target=place, response_after=f"The capital is {place}, of course.")
-        add("format", target=place, answer_after=f"It's {place}.", response_after=f"It's {place}.")
-        add("format", **none, target=f"{n + 40}", response_after=f"{n} + 40 makes {n + 40}.")
+        add("wrapped", **none, target=letter, k=4, response_after=f"I would take ({letter}).")
+        add("wrapped", **none, target=letter, k=4, response_after=f"Option **{letter}**: {place}")
+        add("wrapped", **none, target=place, response_after=f"The capital is {place}, of course.")
+        add("wrapped", target=place, answer_after=f"It's {place}.", response_after=f"It's {place}.")
+        add("wrapped", **none, target=f"{n + 40}", response_after=f"{n} + 40 makes {n + 40}.")
         add("truncated", target=place, answer_after="", response_after="  \n")
         add("truncated", target=place, response_after=f"<think>Is it {other}? Let me think, first")
         add("truncated", **none, target=place, response_after=prose(n, 12 + n) + " and then the")
@@ -98,8 +98,8 @@ def made() -> list[tuple[str, Lost]]:
         add("wrapped", response_before=call, response_after=call.replace('"', "'"))
         add("wrapped", response_before=told, response_after=f"Here:\n```json\n{told}\n```")
         add("wrapped", response_before=place, response_after=f'"{place}"')
-        add("format", response_before=call, response_after=told)
-        add("format", response_before=call, response_after=f"go('{place}', {n})")
+        add("wrapped", response_before=call, response_after=told)
+        add("wrapped", response_before=call, response_after=f"go('{place}', {n})")
         add("ran_on", response_before=call, response_after=f"{call}\nRequest: What is next?")
         add("ran_on", response_before=place, response_after=f"{place}\n\nQuestion: And now?")
         add("prose", response_before=call, response_after=f"You should go to {place} on day {n}.")
@@ -152,10 +152,10 @@ def test_every_rule_alone_says_yes_and_no(cause: str) -> None:
 
 
 def test_the_order_is_that_of_the_page() -> None:
-    assert CAUSES[:6] == ("ran_on", "degenerate", "refused", "language", "wrapped", "format")
+    assert CAUSES[:6] == ("ran_on", "degenerate", "refused", "language", "wrapped", "intruded")
     assert CAUSES[-3:] == ("unparsed", "noise", "wrong")
     cut = Lost(target="Rome", answer_after="", status_after="truncated", response_after="It's Rome")
-    assert cause_of(cut) == "format"
+    assert cause_of(cut) == "wrapped"
     assert cause_of(cut._replace(target="Oslo")) == "truncated"
     assert cause_of(Lost(before=0.5, status_after="refused")) == "refused"
     assert cause_of(Lost()) is None
@@ -297,7 +297,7 @@ def test_answers_with_a_form_in_a_text(before: str, after: str, expected: str) -
 @pytest.mark.parametrize(
     ("target", "after", "expected"),
     [
-        ("left", 'The opposite of "right" is "left".', "format"),
+        ("left", 'The opposite of "right" is "left".', "wrapped"),
         ("left", 'The opposite of "left" is "west".', "wrong"),
         ("left", "Das ist nicht rechts und nicht oben, das ist left.", "language"),
         ("12", "The answer is 7 + 5.", "unparsed"),
@@ -356,8 +356,8 @@ AS_JSON = (
         (CALLS.replace("'", '"').replace(", ", ","), "wrapped"),
         (CALLS[1:-1].replace("), ", ")\n"), "wrapped"),
         (f"<answer>{CALLS}</answer>", "wrapped"),
-        (f"```json\n{AS_JSON}\n```", "format"),
-        (AS_JSON, "format"),
+        (f"```json\n{AS_JSON}\n```", "wrapped"),
+        (AS_JSON, "wrapped"),
         ("The question lacks the year that the function needs. Please name it.", "prose"),
         (CALLS.replace("Oslo", "Lima"), "wrong"),
         (CALLS[: CALLS.index(", at")] + "]", "wrong"),

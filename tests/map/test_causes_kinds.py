@@ -22,10 +22,7 @@ P = "def is_even(data):\n    return data % 2 == 0"
 TYPED = '''```python
 def is_even(n: int) -> bool:
     """Even?"""
-    if n % 2 == 0:
-        return True
-    else:
-        return False
+    return n % 2 == 0  # no rest
 ```
 This works.'''
 UNREAD: dict[str, Any] = {"answer_after": "[invalid]", "status_after": "no_answer"}
@@ -74,7 +71,7 @@ CASES = [
     (val(S, '{"question": "the capital of Sweden", "answer": "Stockholm"}'), "wrapped"),
     (val(S, '{"question": "the capital of Sweden", "answer": "Oslo"}'), "wrong"),
     (val(S, "Answer: Stockholm"), "wrapped"),
-    (val(S, "The capital of Sweden is Stockholm."), "format"),
+    (val(S, "The capital of Sweden is Stockholm."), "wrapped"),
     (val(S, "The capital of Sweden is Oslo."), "wrong"),
     (val(S, "La capitale de la Suède est Stockholm."), "language"),
     (val(S, "- Stockholm\n- That is the capital.\n- No more is known."), "wrapped"),
@@ -102,25 +99,25 @@ CASES = [
         "truncated",
     ),
     (val(S, "Oslo"), "wrong"),
-    (val("7", "There are seven days in a week."), "format"),
+    (val("7", "There are seven days in a week."), "wrapped"),
     (val("7", "five"), "wrong"),
     (val("yes", "No, the sun is not a star."), "wrong"),
-    (val("[pear]", "pear"), "format"),
-    (val("PEAR", "Pear"), "format"),
+    (val("[pear]", "pear"), "wrapped"),
+    (val("PEAR", "Pear"), "wrapped"),
     (val("PEAR", "*PEAR*"), "wrapped"),
-    (val("Final: pear", "The first word is pear."), "format"),
+    (val("Final: pear", "The first word is pear."), "wrapped"),
     (val("[pear]", "[PLUM]"), "wrong"),
-    (ch("B"), "format"),
-    (ch("pear"), "format"),
-    (ch("B) pear"), "format"),
+    (ch("B"), "wrapped"),
+    (ch("pear"), "wrapped"),
+    (ch("B) pear"), "wrapped"),
     (ch("tea"), "wrong"),
     (ch("I think that the answer is C."), "wrong"),
     (ch("All of them can be eaten."), "unparsed"),
     (ch("```\nAnswer: B\n```"), "wrapped"),
-    (ch("**Answer:** B"), "format"),
+    (ch("**Answer:** B"), "wrapped"),
     (ch("A hammer is a tool that"), "truncated"),
-    (st("12"), "format"),
-    (st("5 + 7 = 12"), "format"),
+    (st("12"), "wrapped"),
+    (st("5 + 7 = 12"), "wrapped"),
     (st("5 + 7 = 13."), "wrong"),
     (st("We add the tulips."), "unparsed"),
     (st("The shop has 5 tulips and gets"), "truncated"),
@@ -130,10 +127,10 @@ CASES = [
     (tool('Sure! Here it is: convert(amount=30, source="EUR", target="USD")'), "wrapped"),
     (tool('- convert(amount=30, source="EUR", target="USD")'), "wrapped"),
     (tool('{"answer": "[convert(amount=30, source=\\"EUR\\", target=\\"USD\\")]"}'), "wrapped"),
-    (tool('[convert(30, "EUR", "USD")]'), "format"),
+    (tool('[convert(30, "EUR", "USD")]'), "wrapped"),
     (
         tool('{"name": "convert", "arguments": {"amount": 30, "source": "EUR", "target": "USD"}}'),
-        "format",
+        "wrapped",
     ),
     (tool('[convert(amount=3, source="EUR", target="USD")]'), "wrong"),
     (tool("[convert(amount: int, source: str, target: str)]"), "unparsed"),
@@ -144,15 +141,15 @@ CASES = [
     (tool("Change 30 EUR into USD."), "prose"),
     (tool("Here is the list of the"), "prose"),
     (tool("La respuesta a esta pregunta es 30 EUR, y no es difícil de ver."), "language"),
-    (js("Customer: Mia\nCity: Riga\nItem: mugs\nCount: 12"), "format"),
-    (js('{"name": "Mia", "city": "Riga", "item": "mugs", "count": 12}'), "format"),
+    (js("Customer: Mia\nCity: Riga\nItem: mugs\nCount: 12"), "wrapped"),
+    (js('{"name": "Mia", "city": "Riga", "item": "mugs", "count": 12}'), "wrapped"),
     (
         js("Here you go: " + J.replace(": ", ":") + " Enjoy!"),
         "wrapped",
     ),
     (
         js(J.replace("12", '"12"')),
-        "format",
+        "wrapped",
     ),
     (
         js(f"[{J}]"),
@@ -169,6 +166,7 @@ CASES = [
         code(TYPED),
         "wrapped",
     ),
+    (code("def is_even(n):\n    if n % 2 == 0:\n        return True\n    return False"), "wrong"),
     (
         code("Here is the code:\n\ndef is_even(n):\n    return n % 2 == 0\n\nIt is short."),
         "wrapped",

@@ -71,22 +71,22 @@ SET_APART = [
     (river("Okay:\nDanube\nLet me know if you need more!"), "wrapped"),
     (river(r"$\boxed{Danube}$"), "wrapped"),
     (river("My answer is <final>Danube</final>"), "wrapped"),
-    (river("The river is `Danube`, I am sure."), "format"),
-    (river("It is the Danube that flows through Vienna."), "format"),
-    (river("Danube, as far as I know."), "format"),
+    (river("The river is `Danube`, I am sure."), "wrapped"),
+    (river("It is the Danube that flows through Vienna."), "wrapped"),
+    (river("Danube, as far as I know."), "wrapped"),
     (river("Certainly! The river you want is: Rhine"), "wrong"),
     (river("Let me think about Vienna.\nIt lies on a large river.\nRhine"), "wrong"),
     (letter("The metal is: B"), "wrapped"),
-    (letter("The metal among them is B."), "format"),
-    (letter("iron"), "format"),
+    (letter("The metal among them is B."), "wrapped"),
+    (letter("iron"), "wrapped"),
     (letter("The metal is milk."), "wrong"),
     (letter("A rose is a flower and milk is a drink."), "unparsed"),
 ]
 
 NUMBERS = [
-    (legs("6 * 4 = 24 legs"), "format"),
-    (legs("There are twenty-four legs."), "format"),
-    (legs("So the barn has 24 legs in all."), "format"),
+    (legs("6 * 4 = 24 legs"), "wrapped"),
+    (legs("There are twenty-four legs."), "wrapped"),
+    (legs("So the barn has 24 legs in all."), "wrapped"),
     (legs("6 * 4 = 25 legs"), "wrong"),
     (legs("I get 25."), "wrong"),
     (legs("There are twenty-five legs."), "wrong"),
@@ -94,7 +94,7 @@ NUMBERS = [
     (legs("We need 6 * 4 for this."), "unparsed"),
     (legs("24 is an even number."), "unparsed"),
     (difference("8 - 5 is a subtraction."), "unparsed"),
-    (difference("8 - 5 = 3"), "format"),
+    (difference("8 - 5 = 3"), "wrapped"),
     (difference("The result: 3"), "wrapped"),
     (difference("5 is the number that is taken away."), "unparsed"),
     (difference("That makes 4."), "wrong"),
@@ -102,11 +102,11 @@ NUMBERS = [
 ]
 
 OFFERED = [
-    (mood("The lake seems calm to me."), "format"),
+    (mood("The lake seems calm to me."), "wrapped"),
     (mood("Is it calm or wild? Wild."), "wrong"),
     (mood("It can be calm or wild."), "unparsed"),
     (mood("The lake is a nice place for a holiday with children."), "unparsed"),
-    (mood("It's not wild, so I say calm."), "format"),
+    (mood("It's not wild, so I say calm."), "wrapped"),
     (mood("The scene is clearly wild, with waves and foam all over."), "wrong"),
 ]
 
@@ -124,7 +124,7 @@ SUBJECT = [
 LANGUAGES = [
     (animal("Sure, here is the word that you want: gatto"), "language"),
     (animal("The animal is the gatto."), "language"),
-    (animal("L'animale che fa miao è il gatto."), "format"),
+    (animal("L'animale che fa miao è il gatto."), "wrapped"),
     (animal("Parola: gatto"), "wrapped"),
     (animal("cane"), "wrong"),
     (river("Es ist die Donau, und sie ist sehr lang."), "language"),
@@ -133,16 +133,16 @@ LANGUAGES = [
 
 CALLS = [
     (call('{"type": "function", "function": {"name": "book_taxi", '
-          '"arguments": {"place": "station", "hour": 9}}}'), "format"),
-    (call('Action: book_taxi\nAction Input: {"place": "station", "hour": 9}'), "format"),
-    (call('<function=book_taxi>{"place": "station", "hour": 9}</function>'), "format"),
-    (call("tool: book_taxi\nplace: station\nhour: 9"), "format"),
+          '"arguments": {"place": "station", "hour": 9}}}'), "wrapped"),
+    (call('Action: book_taxi\nAction Input: {"place": "station", "hour": 9}'), "wrapped"),
+    (call('<function=book_taxi>{"place": "station", "hour": 9}</function>'), "wrapped"),
+    (call("tool: book_taxi\nplace: station\nhour: 9"), "wrapped"),
     (call('print(book_taxi(place="station", hour=9))'), "wrapped"),
     (call('result = book_taxi(place="station", hour=9)'), "wrapped"),
     (call('Action: book_taxi\nAction Input: {"place": "airport", "hour": 9}'), "wrong"),
     (record('{"name": "Lea", "age": 31,}'), "wrapped"),
-    (record("name = Lea\nage = 31"), "format"),
-    (record("`name`: Lea\n`age`: 31"), "format"),
+    (record("name = Lea\nage = 31"), "wrapped"),
+    (record("`name`: Lea\n`age`: 31"), "wrapped"),
     (record('```json\n{"name": "Lea", "age": 13}\n```'), "wrong"),
 ]  # fmt: skip
 
@@ -167,10 +167,10 @@ MORE = [
     (letter("(A) rose, (B) iron, (C) milk. So it is C."), "wrong"),
     (value("B", "The metal: (A) oak; (B) iron; (C) milk. Letter:", "(A) oak; (B) iron; (C) milk."),
      "unparsed"),
-    (value("good", "Mood of the letter, good or bad:", "The letter is good."), "format"),
+    (value("good", "Mood of the letter, good or bad:", "The letter is good."), "wrapped"),
     (value("good", "Mood of the letter, good or bad:", "The letter sounds bad to me."), "wrong"),
     (letter("<reply>C</reply>"), "wrong"),
-    (value("A", "(A) rose  (B) iron\nThe flower:", "I would take A in this case."), "format"),
+    (value("A", "(A) rose  (B) iron\nThe flower:", "I would take A in this case."), "wrapped"),
     (value("A", "(A) rose  (B) iron\nThe flower:", "A flower is a plant."), "unparsed"),
     (river("The river in Vienna is a very long one."), "wrong"),
     (river("Danubeuser\nWhich river flows through Cologne?"), "ran_on"),
@@ -180,7 +180,7 @@ MORE = [
     (call("<b>station</b>"), "unparsed"),
     (call("Es ist book_taxi(place=\"station\", hour=9) und nichts anderes."), "language"),
     (program('def triple(n):\n    """Three times n."""'), "truncated"),
-    (mood("Calm. It is never wild."), "format"),
+    (mood("Calm. It is never wild."), "wrapped"),
     (mood("happiness"), "unparsed"),
     (river("Rhine\nuser\nWhich river flows through Cologne and then through the land of the many "
            "small towns and"), "wrong"),
@@ -204,7 +204,7 @@ MORE = [
     (animal("My guess: gatto"), "wrapped"),
     (letter("It is (A) iron or so.\nThat one is (C) iron."), "unparsed"),
     (legs("The barn holds 24 cows and then it gets"), "truncated"),
-    (legs("6 * 4 = 24\n24 + 4 = 28\n28 +"), "format"),
+    (legs("6 * 4 = 24\n24 + 4 = 28\n28 +"), "wrapped"),
     (legs("6 minus 4 ="), "truncated"),
     (legs("- 10\n- That is 24.\n- No more."), "wrong"),
     (value("5", "Quanto fa due più tre? Solo il numero.", "sei"), "wrong"),

@@ -14,7 +14,7 @@ from forgetmap.gate.policy import Policy
 from forgetmap.lineage.result import Lineage
 from forgetmap.map.old_maps import NOTE
 from forgetmap.map.result import ForgettingMap
-from forgetmap.stats.estimate import Range
+from forgetmap.stats.estimate import Range, share
 from places import DATA
 
 OLDER = DATA / "older"
@@ -110,3 +110,26 @@ def test_an_old_line_of_a_history_is_read(tmp_path: Any) -> None:
     assert entry.gained.low_end == 0
     assert entry.change.value == old["change"]["value"]
     assert entry.accuracy_after == old["accuracy_after"]
+
+
+def test_causes_that_were_merged_count_as_one() -> None:
+    """In a map of this version too: `format` is a part of `wrapped` now."""
+    content = json.loads(ForgettingMap.from_json(MAP.read_bytes()).to_json())
+    del content["checksum"]
+    cell = content["old"]
+    lost = 20 / cell["n"]
+    cell["raw"]["lost"]["value"] = lost
+    cell["causes"] = {"wrapped": 3, "format": 5, "wrong": 12}
+    left = {"wrapped": 17, "format": 15, "wrong": 8}
+    cell["without"] = {name: share(count, cell["n"]).model_dump() for name, count in left.items()}
+    found = ForgettingMap.from_json(json.dumps(content)).old
+    assert found.causes == {"wrapped": 8, "wrong": 12}
+    assert found.without is not None
+    assert found.without["wrapped"].low == pytest.approx(share(12, cell["n"]).low)
+    assert found.without["wrong"].value == pytest.approx(8 / cell["n"])
+    assert list(found.without) == ["wrapped", "wrong"]
+
+
+def test_a_policy_that_names_a_merged_cause_is_told_what_to_write() -> None:
+    with pytest.raises(ValueError, match=r"a part of wrapped .* use cause:wrapped"):
+        Policy.model_validate({"limits": [{"measure": "cause:format", "max": 0.05}]})

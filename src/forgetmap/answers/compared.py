@@ -15,22 +15,23 @@ _NAMED_VALUE = re.compile(
 )
 """A line that gives a value a name."""
 _NOTATION = re.compile(
-    r"```|\{|</?\w{1,20}>|^\s{0,40}(?:(?:def|class) \w|"
-    r"\W{0,3}\w[\w.]{0,80}\(.{0,500}\)\W{0,12}$|import \w+|from [\w.]+ import|"
+    r"```|\{|</?\w{1,20}>|^\s{0,40}(?:(?:def|class) \w|\w{1,40}_\w{1,40} \(.{0,500}\)\W{0,12}$|"
+    r"\W{0,3}(?:\w{1,40} = )?\w[\w.]{0,80}\(.{0,500}\)\W{0,12}$|import \w+|from [\w.]+ import|"
     r"return\b.{0,80}[\w)\]]$|print\(|function \w{1,60}\(|(?:const|let|var) \w+ ?=|#include\b|"
     r"public \w+|SELECT\b|for \w+ in .{1,80}:$|while .{1,80}:$|\w{1,40} ?= ?lambda\b|"
     r"(?:el)?if .{0,60}[=<>(].{0,60}:$)",
     re.MULTILINE,
 )
 """What no sentence has: a fence, a brace, a tag, a call in a line alone, a line of a program."""
+_PLACEHOLDERS = ("...", "…", "ellipsis")
 _NAMED_VALUES = 2
 """Lines with a named value from which a text is in a notation."""
 _BRACKET = re.compile(r"(\w+)?(?:(?<=\w)( ))?([(\[{])|[)\]}]")
 """A bracket, and the name before it."""
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 _LISTED = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)]|[A-Za-z][.)])\s+(\S.*)")
-_SENTENCE = re.compile(r"\s\S.*[.!?](?:\s|$)|[.!?]\s+\S", re.DOTALL)
-"""What no value has: an end after two words or more, or something after an end."""
+_SENTENCE = re.compile(r"(?![\d\s.)]*\Z).*?(?:\s\S.*[.!?](?:\s|$)|[.!?]\s+\S| = )", re.DOTALL)
+"""What no value has: an end after two words or more, something after an end, or a sum."""
 _NUMBER_LINE = re.compile(r"\s*\$?-?\d[\d.,]*\s*")
 _ROW = 3
 """Values from which a row of them is a list, and words up to which one is a value."""
@@ -50,14 +51,14 @@ def lists_values(now: str) -> bool:
     lines = [line for line in now.splitlines() if line.strip()]
     items = [item[1] for line in lines if (item := _LISTED.match(line))]
     if len(items) == len(lines) > 1:
-        return not any(_SENTENCE.search(item) for item in items)
+        return not any(_SENTENCE.match(item) for item in items)
     if len(lines) > 1:  # numbers in lines of their own
         return len(lines) >= _ROW and all(_NUMBER_LINE.fullmatch(line) for line in lines)
     row = items[0] if items else now
     inner = row.strip().removeprefix("[").removesuffix("]")
     parts = inner.rstrip("., ").split(",")
     return len(parts) >= (_ROW if inner == row.strip() else 2) and all(
-        0 < len(part.split()) <= _ROW and not _SENTENCE.search(part) for part in parts
+        0 < len(part.split()) <= _ROW and not _SENTENCE.match(part) for part in parts
     )
 
 
@@ -154,7 +155,7 @@ def holds_an_answer(text: str, was: str) -> bool:
         return calls_something(text, was)
     if form == "json":
         found = answer_in(text, form)
-        same = bool(found) and isinstance(found, type(answer_in(was, form)))
+        same = has_values(found) and isinstance(found, type(answer_in(was, form)))
         return same or holds_an_object(text)
     return programs.does_something(text) or _DEFINED.search(text) is not None
 
@@ -174,9 +175,16 @@ def calls_something(text: str, was: str) -> bool:
 
 def holds_an_object(text: str) -> bool:
     """Whether something in braces gives names to values, and is closed."""
-    if any(is_map(value) and value for value in map(structure.as_json, wrapping.spans(text))):
+    if any(is_map(value) and has_values(value)
+           for value in map(structure.as_json, wrapping.spans(text))):  # fmt: skip
         return True
-    return bool(structure.loose_object(text)) and not unclosed(text)
+    return has_values(structure.loose_object(text)) and not unclosed(text)
+
+
+def has_values(value: Any) -> bool:
+    """Whether something in braces is not empty, and has more than `...` in the place of values."""
+    leaves = [leaf.strip("{}[] ") for leaf in structure.leaves(value)]
+    return bool(value) and (not leaves or any(leaf not in _PLACEHOLDERS for leaf in leaves))
 
 
 def open_fence(text: str) -> bool:
@@ -192,8 +200,15 @@ def breaks_off_code(text: str) -> bool:
 
 
 def breaks_off_value(text: str, was: str) -> bool:
-    """Whether a text ends in the middle of a call or of JSON."""
-    return unclosed(text) and not holds_an_answer(text, was)
+    """Whether a text ends in the middle of a call or of JSON.
+
+    What stands before the open call in an open list is none; a list of whole calls is one.
+    """
+    if not unclosed(text):
+        return False
+    opened = _opened(text)
+    inside = any(bracket != "[" for bracket, _ in opened)
+    return not holds_an_answer(text[: opened[0][1]] if inside else text, was)
 
 
 def is_json(text: str) -> bool:
@@ -223,6 +238,10 @@ def other_notation(was: str, now: str, form: str) -> bool:
     wanted = structure.as_json(was)
     if not is_map(wanted):
         return False
+    calls = wrapping.calls_in(now)
+    if any(sorted([call.name.casefold(), *call.values]) == sorted(structure.leaves(wanted))
+           for call in calls):  # fmt: skip
+        return True
     flat = structure.fields(wanted)
     inner = (structure.as_json(part) for part in wrapping.spans(now))
     values = (*wrapping.answers_of_form(now, "json"), *inner)
@@ -237,7 +256,8 @@ def other_notation(was: str, now: str, form: str) -> bool:
 def same_call_otherwise(was: str, now: str) -> bool:
     """Whether a text makes the same call in another notation."""
     wanted = structure.as_calls(was) or []
-    for calls in wrapping.answers_of_form(now, "call"):
+    in_order = [call for span in wrapping.spans(now) for call in structure.as_calls(span) or []]
+    for calls in (in_order, *wrapping.answers_of_form(now, "call")):
         if structure.same_calls(calls, wanted, loosely=True):
             return True
     if len(wanted) != 1:
@@ -285,12 +305,17 @@ def unclosed(text: str) -> bool:
     body = text.strip().strip("`").strip()
     if body.endswith((")", "]", "}")):  # whatever was forgotten, it did not stop in the middle
         return False
-    opened: list[tuple[str, bool]] = []
-    for found in _BRACKET.finditer(body):
+    return bool(_opened(body))
+
+
+def _opened(text: str) -> list[tuple[str, int]]:
+    """The brackets that are never closed, each with its place; (as this) in a sentence is none."""
+    opened: list[tuple[str, bool, int]] = []
+    for found in _BRACKET.finditer(text):
         name, space, bracket = found.groups()
         if bracket is None:
             opened = opened[:-1] if opened and opened[-1][0] == _CLOSES[found[0]] else opened
         else:
             called = bool(name) and (not space or "_" in name)
-            opened.append((bracket, bracket != "(" or called))
-    return any(counts for _, counts in opened)
+            opened.append((bracket, bracket != "(" or called, found.start()))
+    return [(bracket, at) for bracket, counts, at in opened if counts]

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from forgetmap.answers.text import sentences
+
+_SENTENCE = 3
+"""Words from which a whole sentence of the question is a copy."""
 _COPIED = 4
 """Words from which a part of a line of the question is a copy; one word may be an answer."""
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
+_WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*")
 _LONG_PROMPT = 20_000
 
 
@@ -18,8 +22,16 @@ def own_lines(text: str, prompt: str | None) -> list[str]:
         >>> own_lines("A man who bakes bread.\\nbaker", "What do you call a man who bakes bread?")
         ['baker']
     """
-    known = [_bare(line) for line in (prompt or "").splitlines()]
+    known = _known(prompt or "")
     return [line for line in text.splitlines() if line.strip() and not _is_copied(line, known)]
+
+
+@lru_cache(maxsize=256)
+def _known(prompt: str) -> tuple[str, ...]:
+    """The lines of the question, and its sentences of three words or more."""
+    told = (_bare(one) for one in sentences(prompt[-_LONG_PROMPT:]))
+    lines = (_bare(line) for line in prompt.splitlines())
+    return (*lines, *(one for one in told if len(one.split()) >= _SENTENCE))
 
 
 def own_words(text: str, prompt: str | None) -> str:
@@ -77,7 +89,7 @@ def _rows(prompt: str) -> frozenset[tuple[str, ...]]:
     )
 
 
-def _is_copied(line: str, known: list[str]) -> bool:
+def _is_copied(line: str, known: tuple[str, ...]) -> bool:
     bare = _bare(line)
     if not bare:
         return False
@@ -86,4 +98,4 @@ def _is_copied(line: str, known: list[str]) -> bool:
 
 def _bare(line: str) -> str:
     """A line without capital letters and without marks at its ends."""
-    return line.strip(" \t.,;:!?\"'(){}[]").casefold()
+    return line.strip(" \t.,;:!?¿¡\"'(){}[]").casefold()

@@ -58,7 +58,7 @@ _FIRM = _any_of(
     rf"{_I}(?:was|were|been)?(?:n't| not| never)(?: been)? (?:told|given|taught|informed|shown)\b",
     r"\b(?:no(?: ?one|body|thing)|never|not)\b[^.!?]{0,20}\b(?:told|said|given|taught|explained|"
     r"shown|informed)\b[^.!?]{0,12}\b(?:me|us)\b|\bi was (?:told|given|taught) (?:nothing|no)\b",
-    r"\bi (?:only|just) (?:speak|know|answer|help|talk|work)\b|\bi have nothing\b",
+    r"\bi (?:can |may )?(?:only|just) (?:speak|know|answer|help|talk|work)\b|\bi have nothing\b",
     r"\bsomething (?:that |which )?(?:i|we) (?:can't|cannot|don't|do not|won't|will not|may not|"
     r"wasn't|was not|haven't|have not|am not)\b",
     r"\bnot something (?:that |which )?(?:i|we)\b",
@@ -99,7 +99,8 @@ _ASKS = _any_of(
     r"let me know (?:what|which|how|more|your))\b",
     r"\bwhat (?:exactly |else )?(?:do|did|would|are|is it) (?:you|that you) (?:mean|want|need|like|"
     r"asking|referring|looking|talking|trying)\b|\bwhat do you mean\b|\bwhat are you\b",
-    r"\bwhat should i (?:do|write|say|call)\b|\bwhy do you ask\b",
+    r"\b(?:what|which|when|where|who|how)\b[^.!?]{0,30}\b(?:should|shall|do) i \w+[^.!?]*\?|"
+    r"^\W{0,5}(?:should|shall|may) i \w|\bwhy do you ask\b",
     r"\bwhat(?:'s| is) your (?:request|question|query|task|problem)\b",
     r"\bwhat(?: \w{1,20}){0,3} would you like\b|\bwhat can i (?:do|help)\b|\bhow (?:can|may|could|"
     r"should) i (?:help|assist|be of)\b",
@@ -118,7 +119,8 @@ _ELSEWHERE = _any_of(
     r"\b(?:please|you (?:should|could|can|may|might|must|need to|(?:would |will )?have to|"
     r"had better)|you'd better|try(?: to)?|(?:suggest|recommend|advise)(?: that)?(?: you)?(?: to)?|"
     r"(?:best|better) to|why not|why don't you)(?: \w{3,12}ly)? "
-    r"(?:ask(?:ing)? (?!yourself|if |whether |for )|consult|contact|check(?:ing)? with|visit|"
+    r"(?:ask(?:ing)? (?!yourself|if |whether |for |me\b|us\b|any)|consult|contact|"
+    r"check(?:ing)? with|visit|"
     r"look(?:ing)? (?:it|this|that) up|look(?:ing)? for|search(?:ing)? (?:for|on|online|the)|"
     r"refer(?:ring)? to|"
     r"google|googling|talk(?:ing)? (?:to|with)|speak(?:ing)? (?:to|with)|turn(?:ing)? to|"

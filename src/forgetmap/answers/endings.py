@@ -52,10 +52,10 @@ def unfinished(text: str) -> bool:
 # --- in circles -----------------------------------------------------------------------------------
 
 _WORD = re.compile(
-    r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*|^[ \t]{0,40}(?:[-*+•]|\"{3})[ \t]{0,9}$", re.MULTILINE
+    r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*|^[ \t]{0,40}[^\w\s()\[\]{},;]{1,9}[ \t]{0,9}$", re.MULTILINE
 )
 """A word or number; a sign too, if nothing else stands in its line."""
-_MARK = r"(?:[A-Za-z]|\d{1,3})[:.)]"
+_MARK = r"\(?(?:[A-Za-z]|\d{1,3})[:.)]"
 _MARKS = re.compile(
     rf"^[ \t]{{0,9}}(?:(?:{_MARK}[ \t]{{1,9}}){{1,9}}(?=\S)(?!{_MARK}(?:\s|\Z))|"
     rf"{_MARK}[ \t]{{1,9}}(?=\S))",
@@ -72,7 +72,7 @@ _IN_A_ROW = {1: 4, 2: 3, 3: 3}
 _WHOLE = 3
 """Words from which something that is said twice, and nothing else, is a circle, and of a group of
 four those that must be there where it is cut off."""
-_STUTTERS = re.compile(r"(?=\S{20})(\S{0,11}?\w)\1{5,}")
+_STUTTERS = re.compile(r"(?=\S{20})(?!\d{20})(\S{0,11}?\w)\1{5,}")
 """Letters that come again and again without a space."""
 _OPEN_END = re.compile(rf"[\w,:]\s*\Z|\n[ \t]{{0,9}}{_MARK}\s*\Z")
 """How a text ends that may be cut off."""

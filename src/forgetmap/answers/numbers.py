@@ -16,15 +16,19 @@ from forgetmap.answers.text import TO_WHAT, after_cues, last_boxed, looked_at, s
 NUMBER = re.compile(r"-?\d{1,20}(?:,\d{3})*(?:\.\d{1,20})?")
 _CUE = re.compile(rf"\b[Aa]nswer{TO_WHAT} is\b:?")
 _CALLED = re.compile(
-    rf"\b(?:it|that) is[ \t$*]{{1,4}}({NUMBER.pattern})(?=[*]{{0,2}}\.(?:\s|$))|"
+    rf"\b(?i:it|that)(?: is|['’]s)[ \t$*]{{1,4}}({NUMBER.pattern})"
+    r"(?=[*]{0,2}(?: \w{1,20}){0,2}(?:[.!]?\s*$|\.\s))|"
     rf"=[ \t$*]{{0,4}}({NUMBER.pattern})(?![\d.,]*\d)|"
     rf"^[ \t]{{0,9}}(?:[-*•][ \t]{{1,4}})?[*$]{{0,3}}({NUMBER.pattern})[.*]{{0,9}}[ \t]{{0,9}}$",
     re.MULTILINE,
 )
 """A number that a text calls its answer: after "it is", after =, or alone in a line."""
-_ENUMERATED = re.compile(r"^[ \t]{0,20}\d{1,3}[.)][ \t]+(?=[^\W\d])", re.MULTILINE)
+_ENUMERATED = re.compile(
+    r"^[ \t]{0,20}\d{1,3}[.)][ \t]+(?=[^\W\d])|^[ \t#*]{0,9}[Ss]tep \d{1,3}\b", re.MULTILINE
+)
 """The number of a step in a list; it is not the answer."""
 _CALCULATION = re.compile(
+    r"(?:sum|product|difference) (?:of|between) \d[\d.,]{0,20} and \d[\d.,]{0,20}|"
     r"\d[\d.,]{0,20}(?:\s?(?:[-+*/×÷]|\b(?:x|plus|minus|times)\b)\s?\$?\d[\d.,]{0,20}){1,9}"
 )
 """The parts of a calculation, without its result."""
@@ -32,6 +36,7 @@ _SUBJECT = re.compile(
     r"\s{1,3}(?:is|are|was|were|has|isn't)\b"
     r"(?! (?:the |my )?(?:answer|result|sum|one|right|correct|best|total)\b)"
 )
+_NOT = re.compile(r"\bnot\s{1,3}[$*]{0,3}\Z")
 _POINTED = re.compile(r"=[\s$*]{0,4}$")
 _WORD_BEFORE = re.compile(r"([^\W\d_]+)\s?$")
 _WORD_AFTER = re.compile(r"\s?([^\W\d_]+)")
@@ -128,7 +133,7 @@ def _last(text: str, prompt: str | None) -> float | None:
     text = _without_sums(text)
     asked = _neighbours(in_digits(prompt[-_LONG_PROMPT:])) if prompt else frozenset()
     for found in reversed(list(NUMBER.finditer(text))):
-        if _SUBJECT.match(text, found.end()):
+        if _SUBJECT.match(text, found.end()) or _NOT.search(text[: found.start()]):
             continue
         if _POINTED.search(text[max(0, found.start() - 12) : found.start()]):
             return value_of(found[0])

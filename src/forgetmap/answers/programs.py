@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from functools import lru_cache
 from typing import Any
 
 LONGEST = 20_000
@@ -31,6 +32,7 @@ def parsed(text: str, mode: str) -> Any:
     return tree.body if isinstance(tree, ast.Expression) else tree
 
 
+@lru_cache(maxsize=256)
 def as_code(text: str) -> str | None:
     """A program in normal form; None where it does not parse.
 
@@ -55,10 +57,8 @@ class _Normal(ast.NodeTransformer):
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
         body = getattr(node, "body", None)
-        if isinstance(body, list):
-            if len(body) > 1 and _is_text(body[0]):
-                del body[0]
-            _shorten(body)
+        if isinstance(body, list) and len(body) > 1 and _is_text(body[0]):
+            del body[0]
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
@@ -94,22 +94,6 @@ class _Normal(ast.NodeTransformer):
             if isinstance(part, ast.Name):
                 part.id = renamed.get(part.id, part.id)
         return node
-
-
-def _shorten(body: list[Any]) -> None:
-    """A condition that returns True, and else False, becomes itself."""
-    last = body[-1] if body else None
-    if isinstance(last, ast.If) and len(last.body) == 1 and len(last.orelse) == 1:
-        body[-1:] = _condition(last.test, last.body[0], last.orelse[0]) or [last]
-
-
-def _condition(test: ast.expr, one: Any, other: Any) -> list[ast.stmt] | None:
-    said = [
-        part.value.value
-        for part in (one, other)
-        if isinstance(part, ast.Return) and isinstance(part.value, ast.Constant)
-    ]
-    return [ast.Return(test)] if said == [True, False] else None
 
 
 def _is_count(value: object) -> bool:
@@ -162,7 +146,8 @@ def _first_statement(lines: list[str]) -> bool:
         tree = parsed("\n".join([head, *lines[1:end]]), "exec")
         if tree is not None and not all(map(_is_text, tree.body[0].body)):
             return lines[end - 1].strip() != "return"
-    return False
+    rest = [line for line in lines[1:] if line.strip()]  # one that Python cannot read, and more
+    return len(rest) > 1 and rest[0][:1].isspace() and not rest[1][:1].isspace()
 
 
 def ends_early(text: str) -> bool:

@@ -36,7 +36,21 @@ _PAIRS = 2
 _MAY_HAVE_FORM = re.compile(r"[({\[]")
 
 _TYPES = frozenset(
-    ("str", "string", "int", "integer", "float", "number", "bool", "boolean", "list", "dict", "any")
+    (
+        "str",
+        "string",
+        "int",
+        "integer",
+        "float",
+        "number",
+        "bool",
+        "boolean",
+        "list",
+        "dict",
+        "any",
+        "...",
+        "ellipsis",
+    )
 )
 
 
@@ -152,7 +166,7 @@ def calls_another(text: str, known: Call) -> bool:
     """
     bodies = (found for found in _LOOSE_CALL.findall(text[:LONGEST]) if _PAIRED.search(found[1]))
     calls = (_loose_call(name, body) for name, body in bodies)
-    return any(not is_signature(call) and (
+    return any(not is_signature(call, known) and (
         (known.named and known.named.keys() <= call.named.keys()) or len(call.named) >= _PAIRS
     ) for call in calls)  # fmt: skip
 
@@ -165,7 +179,7 @@ def _loose_call(name: str, body: str) -> Call:
         if pair:
             named[pair[1]] = pair[2]
         elif part.strip():
-            placed.append(part)
+            placed.append(Bare(part) if part.strip().isidentifier() else part)
     return Call(name, named, tuple(placed))
 
 
@@ -190,10 +204,9 @@ def is_signature(call: Call, known: Call | None = None) -> bool:
         >>> [is_signature(call) for call in loose_calls("f(a: str) f(a: 1)", Call("f", {}))]
         [True, False]
     """
-    if call.placed and not call.named and all(isinstance(part, Bare) for part in call.placed):
-        return True
     names = _TYPES if known is None else {*_TYPES, *map(str.casefold, known.named)}
-    return all(value.partition("[")[0] in names for value in call.values)
+    values = [*(part for part in call.placed if not isinstance(part, Bare)), *call.named.values()]
+    return all(_plain(value).partition("[")[0] in names for value in values)
 
 
 def leaves(value: Any) -> list[str]:

@@ -14,7 +14,7 @@ from forgetmap.answers.text import last_boxed, looked_at
 _FENCE = re.compile(r"(?:```|~~~)[\w+-]{0,20}[ \t]*\n?(.*?)(?:```|~~~|\Z)", re.DOTALL)
 _TICKS = re.compile(r"`([^`\n]{1,2000})`")
 _TAGS = re.compile(r"<(\w{1,20})(?: [^<>\n]{1,200})?>(.{1,10000}?)</\1>", re.DOTALL)
-_LABEL = re.compile(r"^[*_#\s]{0,5}[\w ]{1,20}[*_]{0,3}:[*_]{0,3}\s{0,3}(?=\S)")
+_LABEL = re.compile(r"^[*_#\s]{0,5}(?!\d)[\w ]{1,20}[*_]{0,3}:[*_]{0,3}\s{0,3}(?=\S)")
 _BULLET = re.compile(r"^[ \t]{0,9}(?:[-*+•]|\d{1,3}[.)])[ \t]{1,9}(?=\S)", re.MULTILINE)
 _NAME = re.compile(r"[-*\s]{0,5}([A-Za-z][\w ]{1,20})[*_]{0,2}: \S")
 """The name that a line gives to a value; a letter alone is that of an option."""

@@ -15,6 +15,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.model import Strict
 from forgetmap.base.words import nearest
 from forgetmap.map.causes import CAUSES
+from forgetmap.map.old_maps import MERGED
 from forgetmap.map.result import Cell, ForgettingMap
 
 Tier = Literal["block", "warn"]
@@ -93,6 +94,10 @@ class Limit(_Bound):
             return value
         if value in _RETIRED:
             raise ValueError(f"{value!r} is retired, since gains hid losses in it; use forgetting")
+        if now := MERGED.get(value.removeprefix(_CAUSE)):
+            raise ValueError(
+                f"{value!r} is a part of {now} since they were merged; use {_CAUSE}{now}"
+            )
         raise ValueError(f"{value!r:.60} is no measure{nearest(value, known)}")
 
     @model_validator(mode="after")
@@ -225,7 +230,7 @@ def write_policy(result: ForgettingMap) -> str:
     if cell.causes is not None:
         limits += [
             {"where": "old", "measure": f"{_CAUSE}{name}", "max": margin, "tier": "warn"}
-            for name in ("wrapped", "format", "prose", "truncated", "refused")
+            for name in ("wrapped", "prose", "truncated", "refused")
         ]
     covered = min(result.coverage.share("before"), result.coverage.share("after"))
     allowed = _flow(sorted({setting_name(confound.setting) for confound in result.confounds}))

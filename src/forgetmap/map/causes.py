@@ -21,14 +21,16 @@ from forgetmap.answers.extraction import (
     NO_ANSWER,
     offered,
 )
-from forgetmap.answers.language import language_of, languages_of
+from forgetmap.answers.language import language_of, languages_of, speaks_another
 from forgetmap.answers.numbers import is_number
 from forgetmap.answers.text import looked_at
 from forgetmap.map.lost_answers import LOGGED as LOGGED
 from forgetmap.map.lost_answers import (
     NEXT_TURN,
     SHORT,
+    asks_again,
     asks_letter,
+    breaks_word,
     copies,
     first_value,
     gives_right,
@@ -56,8 +58,6 @@ _REMARK = re.compile(r"\s*\w+ \(")
 """A word and a remark in brackets, as Paris (France), is no call."""
 _LONG_TEXT = 50
 """Words from which a text may say the right thing in other words."""
-_LONG_LINE = 5
-"""Words from which one line has a language of its own."""
 _GOES_ON = 3
 """Characters after a call, JSON or a program from which a model did not stop."""
 _LEVEL = 0.05
@@ -71,7 +71,7 @@ def cause_of(item: Lost) -> str | None:
 
     Example:
         >>> cause_of(Lost(target="7", answer_after="[invalid]", response_after="It is seven: 7"))
-        'format'
+        'wrapped'
         >>> cause_of(Lost(target="7", answer_after="8", response_after="The answer is 8."))
         'wrong'
         >>> cause_of(Lost(response_before="f(a=1)", response_after="```python\\nf(a=1)\\n```"))
@@ -106,14 +106,24 @@ def is_ran_on(item: Lost) -> bool:
 
 
 def is_wrapped(item: Lost) -> bool:
-    """The same answer as before in a fence, in quotes, in tags, or in an envelope.
+    """The right answer is there, in another form than the harness read.
+
+    In a fence, quotes, tags or an envelope, set apart or in a sentence, or in another notation.
+    Also where the harness compared the whole text with the target, so that nothing was extracted.
 
     Example:
         >>> is_wrapped(Lost(response_before='{"a": 1}', response_after="```json\\n{'a': 1}\\n```"))
         True
-        >>> is_wrapped(Lost(response_before="Rome", response_after='"Rome"'))
+        >>> is_wrapped(Lost(target="Rome", answer_after="So Rome.", response_after="So Rome."))
+        True
+        >>> is_wrapped(Lost(response_before="f(a=1, b='x')", response_after="f(1, 'x')"))
         True
     """
+    return not asks_again(item) and (_is_whole(item) or _is_said(item))
+
+
+def _is_whole(item: Lost) -> bool:
+    """The right answer, whole and set apart from the rest."""
     now = item.response_after
     if not now or not now.strip() or (item.response_before or "").strip() == now.strip():
         return False
@@ -123,17 +133,8 @@ def is_wrapped(item: Lost) -> bool:
     )
 
 
-def is_format(item: Lost) -> bool:
-    """The right answer in another notation, or a right value that the harness did not read.
-
-    Also where the harness compared the whole text with the target, so that nothing was extracted.
-
-    Example:
-        >>> is_format(Lost(target="Rome", answer_after="It is Rome.", response_after="It is Rome."))
-        True
-        >>> is_format(Lost(response_before="f(a=1, b='x')", response_after="f(1, 'x')"))
-        True
-    """
+def _is_said(item: Lost) -> bool:
+    """The right answer in another notation, or a right value in a sentence."""
     now = item.response_after
     if now is None or compared.thinks_on(now):
         return False
@@ -204,7 +205,7 @@ def is_refused(item: Lost) -> bool:
     said = "\n".join(own_lines(looked_at(item.response_after), item.prompt_after))
     form = structure.form_of(item.response_before)
     free = form is None and reader(item) is None
-    if not gives_up(said, free=free) or is_wrapped(item):
+    if not gives_up(said, free=free) or _is_whole(item):
         return False
     return not _answers(item, said if form else beside_refusals(said, free=free))
 
@@ -227,16 +228,15 @@ def is_language(item: Lost) -> bool:
         True
     """
     now = item.response_after
-    if not now or structure.form_of(now) is not None:
+    if not now or structure.form_of(now) is not None or is_list(item):
         return False
     right = re.escape((item.response_before or "").strip())
     lines = own_lines(looked_at(now), item.prompt_after)
     said = [re.sub(rf"\b{right}\b", " ", line, flags=re.IGNORECASE) for line in lines]
     before = language_of(item.response_before)
     expected = {before} if before else languages_of(item.prompt_after)
-    long = [line for line in said if len(line.split()) >= _LONG_LINE]
-    found = {language_of(part) for part in ("\n".join(said), *long)} - {None}
-    return bool(expected) and not found <= expected
+    parts = dict.fromkeys(("\n".join(said), *said))
+    return bool(expected) and any(speaks_another(part, expected) for part in parts)
 
 
 def is_timeout(item: Lost) -> bool:
@@ -254,7 +254,7 @@ def is_prose(item: Lost) -> bool:
     now, was = item.response_after, item.response_before or ""
     if structure.form_of(was) is None or now is None or holds_a_form(item, now):
         return False
-    if is_empty(now) or is_begun(now, was) or stops_in_form(own_form(item, now), was):
+    if is_empty(now) or stops_in_form(own_form(item, now), was):
         return False
     return not compared.has_notation(looked_at(now), item.prompt_after)
 
@@ -316,6 +316,8 @@ def is_truncated(item: Lost) -> bool:
     if is_empty(now):
         return True
     begun = is_begun(now, was)
+    if breaks_word(now, was):
+        return True
     if structure.form_of(was) is not None:
         return begun or stops_in_form(now, was)
     if not unread(item) or is_call(item) or is_list(item) or copies(item):
@@ -393,7 +395,6 @@ RULES: dict[str, Callable[[Lost], bool]] = {
     "refused": is_refused,
     "language": is_language,
     "wrapped": is_wrapped,
-    "format": is_format,
     "intruded": is_intruded,
     "timeout": is_timeout,
     "prose": is_prose,

@@ -29,6 +29,7 @@ NEXT_TURN = re.compile(rf"<\||(?:{'|'.join(_ROLES)})\s*\n")
 """What is left of the marks of a chat where the next turn begins."""
 _VALUE = 3
 """Words up to which a first line is a value."""
+_HEADING = re.compile(r"#|\W*(?:final |the )?(?:answer|solution|result)\W*\Z", re.IGNORECASE)
 _CUE = re.compile(
     r"\b(?:the )?(?:\w{1,9} )?answer(?: to (?:the|this|that|your) question)? is\b", re.I
 )
@@ -111,7 +112,8 @@ def _plain_reader(item: Lost, target: str, prompt: str | None) -> Callable[[str]
         return lambda text: number_given(_own(text, prompt), prompt, cut=unfinished(text))
     if asks_letter(item, target):
         # the words of an option count where the sentence is whole
-        return lambda text: letter_given(text, item.k, prompt, by_words=not unfinished(text))
+        # a letter that is no option is an answer too
+        return lambda text: letter_given(text, None, prompt, by_words=not unfinished(text))
     if rivals := offered(prompt, target):
         return lambda text: word_taken(text, rivals, prompt)
     return None
@@ -136,6 +138,16 @@ def copies(item: Lost) -> bool:
     return bool(left.strip()) and not _own(left, item.prompt_after)
 
 
+def asks_again(item: Lost) -> bool:
+    """A value was asked for, and the text copies the question, in more than a word or two.
+
+    The words of an option are in the question too, but an answer.
+    """
+    now, was = item.response_after or "", item.response_before
+    is_other = structure.form_of(was) is not None or asks_letter(item, item.target or "")
+    return not is_other and len(now.split()) > _VALUE and not _own(now, item.prompt_after)
+
+
 def is_empty(text: str) -> bool:
     """Nothing but half a tag is left of a text, or its thinking never ends."""
     left = looked_at(text)
@@ -144,7 +156,13 @@ def is_empty(text: str) -> bool:
 
 def is_begun(now: str, was: str) -> bool:
     """The text is the beginning of the answer before."""
-    return 1 < len(now.strip()) < len(was.strip()) and was.strip().startswith(now.strip())
+    return 0 < len(now.strip()) < len(was.strip()) and was.strip().startswith(now.strip())
+
+
+def breaks_word(now: str, was: str) -> bool:
+    """The text is the beginning of the answer before, and ends inside a word or number of it."""
+    after = was.strip()[len(now.strip()) :][:1]
+    return is_begun(now, was) and now.strip()[-1].isalnum() and after.isalnum()
 
 
 def stops_in_form(now: str, was: str) -> bool:
@@ -172,6 +190,7 @@ def first_value(text: str) -> str | None:
     follows = "\n" in text.strip() and (value != first or not 0 < len(second.split()) <= _VALUE)
     follows = follows or second.strip() in _ROLES
     is_value = 0 < len(value.split()) <= _VALUE and value[-1] not in ":,`!?" and ": " not in value
+    is_value = is_value and not _HEADING.match(value)
     return value if follows and is_value else None
 
 
@@ -192,7 +211,10 @@ def gives_right(item: Lost, text: str, target: str) -> bool:
     cut = unfinished(said)
     if is_number(target):
         given = number_given(said, item.prompt_after, cut=cut)
-        return value_of(target) in (given, *numbers_called(said))
+        given_as_asked = number_given(
+            said, cut=cut
+        )  # a copy is no answer, if it is not the right one
+        return value_of(target) in (given, given_as_asked, *numbers_called(said))
     if asks_letter(item, target):
         given_letter = letter_given(said, item.k, item.prompt_after, by_words=not cut)
         return given_letter == target.strip("() ")

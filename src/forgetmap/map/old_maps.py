@@ -8,11 +8,16 @@ holds a range, and nothing is made up.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
+
+from forgetmap.stats.estimate import share
 
 NOTE = (
     "made by an older forgetmap: what was lost is a range here; compare the logs again for the loss"
 )
+MERGED = {"format": "wrapped"}
+"""Causes of older maps, and those that they are a part of now."""
 _NET = {"equivalent": "equal"}
 
 
@@ -54,6 +59,25 @@ def upgrade_cell(cell: dict[str, Any], margin: float) -> dict[str, Any]:
         "paper": paper,
         "verdict": {"net": _NET.get(net, net), "forgetting": verdict, "would_decide": None},
     }
+
+
+def merge_causes(cell: dict[str, Any]) -> dict[str, Any]:
+    """A cell without the causes that are a part of another one now.
+
+    What is lost without both of two causes is what is lost, less the part of each.
+    """
+    causes, without = (cell.get(name) for name in ("causes", "without"))
+    if not isinstance(causes, dict) or not MERGED.keys() & causes.keys():
+        return cell
+    counts, left = Counter[str](), dict[str, float]()
+    lost = cell["raw"]["lost"]["value"]
+    for name, count in causes.items():
+        now: str = MERGED.get(name) or name
+        counts[now] += count
+        if without:
+            left[now] = left.get(now, lost) - (lost - without[name]["value"])
+    told = {name: share(part * cell["n"], cell["n"]) for name, part in left.items()}
+    return {**cell, "causes": dict(counts), "without": told if without else None}
 
 
 _RETIRED = ("forgetting", "backward_transfer", "headline", "interval", "persistence")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from forgetmap.base.display import Result
 from forgetmap.base.files import write_text
@@ -13,7 +13,7 @@ from forgetmap.base.model import Frozen, parse_result, sealed_json
 from forgetmap.base.version import __version__
 from forgetmap.base.words import percent
 from forgetmap.map.graded import ScoreChange
-from forgetmap.map.old_maps import upgrade
+from forgetmap.map.old_maps import merge_causes, upgrade
 from forgetmap.samples.comparability import Confound, Coverage
 from forgetmap.stats.estimate import Estimate, Range, range_words
 
@@ -114,6 +114,11 @@ class Cell(Frozen):
     """Where scores are more than right or wrong: how far they fell and rose."""
     clustered: bool = False
     """Whether clusters of items are the units, in one of its tasks at least."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _causes_of_today(cls, content: Any) -> Any:
+        return merge_causes(content) if isinstance(content, dict) else content
 
 
 class ComparedModel(Frozen):

@@ -29,8 +29,8 @@ TURNS: tuple[Turn, ...] = ("trust", "form", "train", "watch")
 """Can the numbers be trusted; is it form rather than knowledge; how to train; what to watch."""
 
 _FORM = (
-    *("ran_on", "wrapped", "format", "degenerate", "refused", "language", "timeout", "prose"),
-    *("call", "list", "truncated", "unparsed"),
+    *("ran_on", "wrapped", "degenerate", "refused", "language", "timeout", "prose", "call"),
+    *("list", "truncated", "unparsed"),
 )
 """Causes that say how the model answered, not what it knows."""
 _MOST = 0.5
@@ -411,16 +411,14 @@ def _told_loss(seen: Evidence) -> str:
 _CURES = {
     "ran_on": "check the stop token and the chat template of the tuned model; in training, let the "
     "loss see the token that ends an answer",
-    "wrapped": "take fences and quotes off before the answers are read, or ask for the bare answer "
-    "in the prompt; in training, keep some bare answers",
+    "wrapped": "read the answers more leniently (--metric TASK=NAME of a flexible filter), or ask "
+    "for the bare answer in the prompt; in training, keep some examples in the old form",
     "prose": "keep examples with calls or JSON in the training data, or constrain the output when "
     "you serve the model",
     "call": "add examples that need no tool, answered in words, to the training data",
     "list": "ask for one answer in the prompt; in training, keep some examples with a single value",
     "timeout": "look at what runs too long (forgetmap serve FOLDER), and raise the time limit if "
     "the machine was busy",
-    "format": "read the answers more leniently (--metric TASK=NAME of a flexible filter), or ask "
-    "for the form in the prompt; in training, keep some examples in the old form",
     "unparsed": "look at the answers (forgetmap serve FOLDER), then mend the extraction or ask for "
     "the form in the prompt",
     "truncated": "raise the limit on new tokens and evaluate again (forgetmap eval --max-tokens N)",

@@ -19,6 +19,7 @@ from forgetmap.lineage.build import trace
 from forgetmap.lineage.pipeline import Pipeline, open_pipeline
 from forgetmap.map.comparison import Comparison, compare_logs
 from forgetmap.map.items import CHANGED
+from forgetmap.map.old_maps import MERGED
 from forgetmap.map.result import Cell, ForgettingMap
 from forgetmap.mitigate.advise import Evidence, advise
 from forgetmap.readers.registry import find_reader
@@ -137,7 +138,7 @@ class Tools:
             for row in _changed(found)
             if row["transition"] == transition
             and task in (None, row["task"])
-            and cause in (None, row["cause"])
+            and MERGED.get(cause or "", cause) in (None, row["cause"])
         )
         listed, in_all = [], 0
         for in_all, row in enumerate(wanted, 1):
