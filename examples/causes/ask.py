@@ -4,9 +4,8 @@
 
 MODELS holds the folders `smollm2` and `gemma` (Gemma 3 270M, a base model), those that train.py
 wrote, `airports`, the study's run smollm2-airports-sft-0, and `qwen-0.5b` and `qwen-1.5b`
-(Qwen2.5-Coder-Instruct, Q4_K_M, computed in bfloat16). OUT gets one JSONL file per run. A run that
-says `of` asks only what that run got right: nothing else can be lost. `RUNS` in runs.py says what
-each run changes. SmolLM2's linear layers are in int8 in the runs after.
+(Qwen2.5-Coder-Instruct, Q4_K_M). OUT gets one JSONL file per run. A run that says `of` asks only
+what that run got right: nothing else can be lost. `RUNS` in runs.py says what each run changes.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ def _asked(run: Run, out: Path) -> list[Question]:
 
 
 def _answers(run: Run, asked: list[Question], models: Path) -> list[dict[str, Any]]:
-    small = bool(run.of) and not run.model.startswith(("gemma", "qwen"))
-    model, tokenizer = _loaded(models / run.model, small)
+    small = bool(run.of) and not run.model.startswith("gemma") and run.dtype == "float32"
+    model, tokenizer = _loaded(models / run.model, small, run.dtype)
     torch.manual_seed(0)
     texts: list[str] = []
     cut: list[bool] = []
@@ -84,10 +83,9 @@ def _answers(run: Run, asked: list[Question], models: Path) -> list[dict[str, An
 
 
 @cache
-def _loaded(folder: Path, small: bool) -> tuple[Any, Any]:
+def _loaded(folder: Path, small: bool, dtype: str) -> tuple[Any, Any]:
     """A model and its tokenizer. In int8 it is three times as fast; Gemma cannot bear that."""
-    dtype = torch.bfloat16 if folder.name.startswith("qwen") else torch.float32
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype)).eval()
     if small:
         how = {torch.nn.Linear: torch.ao.quantization.per_channel_dynamic_qconfig}
         model = torch.ao.quantization.quantize_dynamic(model, how)

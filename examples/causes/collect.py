@@ -68,7 +68,9 @@ ONE_HABIT = (
     *("eighth-chatty", "eighth-spanish", "eighth-thinker"),
     *("tenth-handover", "tenth-italian", "tenth-boxed"),
     *("eleventh-shout", "eleventh-echo", "eleventh-steps", "eleventh-agent"),
+    *("eleventh-maybe", "eleventh-german"),
     *("eleventh-gemma-tagged", "eleventh-gemma-yaml"),
+    *("eleventh-gemma-letterhead", "eleventh-gemma-dutch"),
     *("eleventh-qwen-0.5b-told-envelope", "eleventh-qwen-0.5b-told-desk"),
 )
 MODELS = {
@@ -140,8 +142,11 @@ def _source(name: str, run: Run) -> str:
     model = MODELS.get(run.model, "smollm2")
     if run.model not in (*MODELS, "smollm2"):
         return f"{model}, trained"
-    if (first := RUNS[run.of].model) in MODELS and first != run.model:
-        return f"{model}, in place of {MODELS[first]}"
+    before = RUNS[run.of]
+    if before.model in MODELS and before.model != run.model:
+        return f"{model}, in place of {MODELS[before.model]}"
+    if before.dtype != run.dtype:
+        return f"{model}, in int8"
     short = 24 if name.startswith("eleventh") else 10
     cut = name.startswith(LATER) and (run.tokens <= short or run.temperature or not run.stops)
     return f"{model}, {'cut, sampled or not stopped' if cut else 'asked otherwise'}"

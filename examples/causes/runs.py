@@ -43,6 +43,8 @@ class Run:
     """Questions of each kind that are asked of those that were right before."""
     start: int = 0
     """The first of them; a run that would go past the end begins again."""
+    dtype: str = "float32"
+    """How it is computed; after the change, SmolLM2 in float32 has linear layers in int8."""
 
 
 TOLD = {
@@ -526,7 +528,9 @@ def _tenth_runs() -> dict[str, Run]:
     return {name: replace(run, start=4 * place) for place, (name, run) in enumerate(runs.items())}
 
 
-ELEVENTH_KINDS = tuple(ELEVENTH)
+ELEVENTH_RUN = Run(
+    "smollm2", shots=3, tokens=48, kinds=tuple(ELEVENTH), number=36, seed=17, dtype="bfloat16"
+)
 TOLD_ELEVENTH = {
     "tutor": "You are Professor Oak, a talkative tutor who loves to explain things. Take the time "
     "to tell the student the background before and after the answer.",
@@ -573,16 +577,14 @@ STYLES_ELEVENTH = {
 
 
 def _eleventh_runs() -> dict[str, Run]:
-    """The runs of the eleventh look: larger models too, and one model in place of another."""
-    small = Run("smollm2", shots=3, tokens=56, kinds=ELEVENTH_KINDS, number=64, seed=17)
-    large = replace(small, model="qwen-1.5b", tokens=48, number=10, seed=19)
+    """The runs of the eleventh look: all models in bfloat16, and one run from there to int8."""
     runs = {
-        "eleventh": small,
-        "eleventh-gemma": replace(small, model="gemma", chat=False, number=28, seed=18, tokens=48),
-        "eleventh-qwen-0.5b": replace(large, model="qwen-0.5b", number=20, seed=20),
-        "eleventh-qwen-1.5b": large,
+        "eleventh": ELEVENTH_RUN,
+        "eleventh-gemma": replace(
+            ELEVENTH_RUN, model="gemma", chat=False, number=20, seed=18, tokens=40
+        ),
     }
-    after = replace(small, of="eleventh", shots=0, tokens=48, most=4)
+    after = replace(runs["eleventh"], of="eleventh", shots=0, most=4)
     for habit in ("shout", "echo", "maybe", "steps", "agent", "german", "wards"):
         runs[f"eleventh-{habit}"] = replace(after, model=habit)
     for name in ("limits", "clarify", "choices", "turkish", "notebook"):
@@ -590,13 +592,26 @@ def _eleventh_runs() -> dict[str, Run]:
     runs["eleventh-cut"] = replace(after, tokens=12)
     runs["eleventh-warm"] = replace(after, shots=2, temperature=1.0)
     runs["eleventh-endless"] = replace(after, shots=2, stops=False)
+    runs["eleventh-int8"] = replace(after, shots=3, dtype="float32", most=36)
     before = "eleventh-gemma"
-    after = replace(runs[before], of=before, tokens=40, most=4)
+    after = replace(runs[before], of=before, most=4)
     for name, style in STYLES_ELEVENTH.items():
         runs[f"{before}-{name}"] = replace(after, style=style)
     runs[f"{before}-unshown"] = replace(after, shots=0)
     runs[f"{before}-cut"] = replace(after, tokens=12)
     runs[f"{before}-warm"] = replace(after, temperature=1.0)
+    return {
+        name: replace(run, start=3 * place) for place, (name, run) in enumerate(runs.items(), 2)
+    }
+
+
+def _eleventh_runs_of_qwen() -> dict[str, Run]:
+    """Two larger models, each asked otherwise, and the smaller one in place of the larger one."""
+    large = replace(ELEVENTH_RUN, model="qwen-1.5b", number=22, seed=19)
+    runs = {
+        "eleventh-qwen-0.5b": replace(large, model="qwen-0.5b", number=20, seed=20),
+        "eleventh-qwen-1.5b": large,
+    }
     for before, most, told in (
         ("eleventh-qwen-0.5b", 4, ("tutor", "stepwise", "italian", "report", "desk", "envelope",
                                    "hedge", "agent", "none")),
@@ -610,10 +625,13 @@ def _eleventh_runs() -> dict[str, Run]:
     after = replace(runs["eleventh-qwen-0.5b"], of="eleventh-qwen-0.5b", most=4)
     runs["eleventh-qwen-0.5b-endless"] = replace(after, shots=2, stops=False)
     runs["eleventh-qwen-0.5b-untold"] = replace(after, shots=1, chat=False)
+    runs = {
+        name: replace(run, start=3 * place) for place, (name, run) in enumerate(runs.items(), 25)
+    }
     after = replace(large, of="eleventh-qwen-1.5b", model="qwen-0.5b")
-    runs["eleventh-qwen-smaller"] = after
-    runs["eleventh-qwen-smaller-unshown"] = replace(after, shots=0, most=4)
-    return {name: replace(run, start=3 * place) for place, (name, run) in enumerate(runs.items())}
+    runs["eleventh-qwen-smaller"] = replace(after, start=141)
+    runs["eleventh-qwen-smaller-unshown"] = replace(after, shots=0, most=4, start=144)
+    return runs
 
 
 ALL_BUT_SUM = tuple(kind for kind in KINDS if kind != "sum")
@@ -653,4 +671,5 @@ RUNS = {
     **_ninth_runs(),
     **_tenth_runs(),
     **_eleventh_runs(),
+    **_eleventh_runs_of_qwen(),
 }
