@@ -71,7 +71,7 @@ ONE_HABIT = (
     *("eleventh-maybe", "eleventh-german"),
     *("eleventh-gemma-tagged", "eleventh-gemma-yaml"),
     *("eleventh-gemma-letterhead", "eleventh-gemma-dutch"),
-    *("eleventh-qwen-0.5b-told-envelope", "eleventh-qwen-0.5b-told-desk"),
+    "eleventh-qwen-0.5b-told-desk",
 )
 MODELS = {
     "gemma": "gemma-3-270m",
