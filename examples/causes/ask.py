@@ -3,10 +3,9 @@
     python ask.py MODELS OUT RUN...
 
 MODELS holds the folders `smollm2` and `gemma` (Gemma 3 270M, a base model), those that train.py
-wrote, and `airports`, the study's run smollm2-airports-sft-0. OUT gets one
-JSONL file per run. A run that says `of` asks only what that run got right: nothing else can be
-lost. `RUNS` in runs.py says what each run changes. SmolLM2's linear layers are in int8 in the runs
-after.
+wrote, `airports`, the study's run smollm2-airports-sft-0, and `qwen-0.5b` and `qwen-1.5b`
+(Qwen2.5-Coder-Instruct, Q4_K_M). OUT gets one JSONL file per run. A run that says `of` asks only
+what that run got right: nothing else can be lost. `RUNS` in runs.py says what each run changes.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ def _asked(run: Run, out: Path) -> list[Question]:
 
 
 def _answers(run: Run, asked: list[Question], models: Path) -> list[dict[str, Any]]:
-    small = bool(run.of) and not run.model.startswith("gemma")
-    model, tokenizer = _loaded(models / run.model, small)
+    small = bool(run.of) and not run.model.startswith("gemma") and run.dtype == "float32"
+    model, tokenizer = _loaded(models / run.model, small, run.dtype)
     torch.manual_seed(0)
     texts: list[str] = []
     cut: list[bool] = []
@@ -73,7 +72,7 @@ def _answers(run: Run, asked: list[Question], models: Path) -> list[dict[str, An
         for text, was_cut in _written(run, prompts, model, tokenizer):
             texts.append(text)
             cut.append(was_cut)
-    if not run.chat and run.stops:  # a model without turns is stopped at the next one
+    if run.model == "gemma" and run.stops:  # a model without turns is stopped at the next one
         texts = [text.partition("\n\n")[0] for text in texts]
     readings = read_answers(asked, texts, cut)
     return [
@@ -84,9 +83,9 @@ def _answers(run: Run, asked: list[Question], models: Path) -> list[dict[str, An
 
 
 @cache
-def _loaded(folder: Path, small: bool) -> tuple[Any, Any]:
+def _loaded(folder: Path, small: bool, dtype: str) -> tuple[Any, Any]:
     """A model and its tokenizer. In int8 it is three times as fast; Gemma cannot bear that."""
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype)).eval()
     if small:
         how = {torch.nn.Linear: torch.ao.quantization.per_channel_dynamic_qconfig}
         model = torch.ao.quantization.quantize_dynamic(model, how)
@@ -109,7 +108,7 @@ def _written(
     head = torch.tensor([ids[0][:common]])
     cache = model(head, use_cache=True, logits_to_keep=1).past_key_values
     ends = {tokenizer.eos_token_id}
-    if not run.chat and run.stops:
+    if run.model == "gemma" and run.stops:
         ends.add(tokenizer.convert_tokens_to_ids("\n\n"))
     pad = tokenizer.eos_token_id
     for start in range(0, len(ids), BATCH):

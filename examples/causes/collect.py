@@ -4,7 +4,7 @@
     python collect.py OUT fourth FOURTH.jsonl
 
 OUT is what ask.py wrote. STUDY holds, for some runs of the study, the folder that `forgetmap eval`
-wrote, with its texts; `fourth` to `tenth` take the runs of these looks and no study. Each
+wrote, with its texts; `fourth` to `eleventh` take the runs of these looks and no study. Each
 line is an item that was right before and is right less often after.
 """
 
@@ -58,17 +58,29 @@ LOOKS_AT = {
     "eighth": ("eighth",),
     "ninth": ("ninth",),
     "tenth": ("tenth",),
+    "eleventh": ("eleventh",),
 }
 """What the runs of the later looks begin with."""
 MOST, MOST_OF_ONE_HABIT = 28, 12
 """Answers of one run in the looks of `DRAWN`, for people to label; fewer where all are alike."""
-DRAWN = ("eighth", "tenth")
+DRAWN = ("eighth", "tenth", "eleventh")
 ONE_HABIT = (
     *("eighth-chatty", "eighth-spanish", "eighth-thinker"),
     *("tenth-handover", "tenth-italian", "tenth-boxed"),
+    *("eleventh-shout", "eleventh-echo", "eleventh-steps", "eleventh-agent"),
+    *("eleventh-maybe", "eleventh-german"),
+    *("eleventh-gemma-tagged", "eleventh-gemma-yaml"),
+    *("eleventh-gemma-letterhead", "eleventh-gemma-dutch"),
+    "eleventh-qwen-0.5b-told-desk",
 )
+MODELS = {
+    "gemma": "gemma-3-270m",
+    "qwen-0.5b": "Qwen2.5-Coder-0.5B-Instruct, Q4_K_M",
+    "qwen-1.5b": "Qwen2.5-Coder-1.5B-Instruct, Q4_K_M",
+}
+"""Models besides SmolLM2."""
 LATER = tuple(name for names in LOOKS_AT.values() for name in names)
-OPTIONS = {"choice": 4, "pick": 3, "quiz": 4, "exam": 3, "test": 4, "letter": 4}
+OPTIONS = {"choice": 4, "pick": 3, "quiz": 4, "exam": 3, "test": 4, "letter": 4, "multiple": 4}
 PLAIN = ("before", "after", "runs_before", "runs_after")
 """What need not be written of a single run."""
 
@@ -127,10 +139,16 @@ def _of_runs(out: Path) -> Iterator[dict[str, Any]]:
 
 
 def _source(name: str, run: Run) -> str:
-    model = "gemma-3-270m" if run.model == "gemma" else "smollm2"
-    if run.model not in ("gemma", "smollm2"):
+    model = MODELS.get(run.model, "smollm2")
+    if run.model not in (*MODELS, "smollm2"):
         return f"{model}, trained"
-    cut = name.startswith(LATER) and (run.tokens <= 10 or run.temperature or not run.stops)
+    before = RUNS[run.of]
+    if before.model in MODELS and before.model != run.model:
+        return f"{model}, in place of {MODELS[before.model]}"
+    if before.dtype != run.dtype:
+        return f"{model}, in int8"
+    short = 24 if name.startswith("eleventh") else 10
+    cut = name.startswith(LATER) and (run.tokens <= short or run.temperature or not run.stops)
     return f"{model}, {'cut, sampled or not stopped' if cut else 'asked otherwise'}"
 
 

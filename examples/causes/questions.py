@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eighth import EIGHTH, RESULT
+from eleventh import ELEVENTH
 from ninth import NINTH
 from seventh import SEVENTH
 from sixth import SIXTH, TOTAL
@@ -246,26 +247,27 @@ def _numbers(draw: random.Random) -> Made:
 _KINDS = {
     "call": _calls, "json": _objects, "code": _programs, "sum": _sums, "word": _words,
     "number": _numbers, **WIDER, **SIXTH, **SEVENTH, **EIGHTH,
-    **NINTH, **TENTH,
+    **NINTH, **TENTH, **ELEVENTH,
 }  # fmt: skip
 EXAMPLES = {kind: [(q.text, q.target) for q in questions(kind, 3, seed=99)] for kind in _KINDS}
 """Three solved examples of each kind."""
 for _kind in ("sum", "errand"):
     EXAMPLES[_kind] = [(text, f"The answer is {target}.") for text, target in EXAMPLES[_kind]]
 EXAMPLES["choice"] = [(text, f"Answer: {target}") for text, target in EXAMPLES["choice"]]
-for _kind in ("working", "worth", "puzzle"):
+for _kind in ("working", "worth", "puzzle", "tale"):
     EXAMPLES[_kind] = [(q.text, q.checks[0]) for q in questions(_kind, 3, seed=99)]
 
 
 # --- the harness ----------------------------------------------------------------------------------
 
 
-_PROGRAMS = ("code", "program", "stub", "task", "helper", "routine", "snippet")
+_PROGRAMS = ("code", "program", "stub", "task", "helper", "routine", "snippet", "method")
 _TOLD = (
     *("call", "json", "record", "fact", "order", "note", "mood", "card", "riddle"),
     *("garden", "purse", "trade", "exam"),
     *("request", "profile", "trivia", "figure", "test"),
     *("service", "extract", "recall", "digit", "letter"),
+    *("chain", "schema", "known", "multiple", "tale"),
 )
 """Kinds whose harness is told that an answer was cut off."""
 
@@ -394,4 +396,7 @@ _READERS = {
     "service": _read_call, "batch": _read_calls, "payload": _read_object, "extract": _read_object,
     "puzzle": _read_sum,
     **dict.fromkeys(("digit", "recall", "either", "letter", "locale"), _read_exact),
+    "action": _read_call, "chain": _read_calls, "nested": _read_call, "schema": _read_object,
+    "tale": _read_found(WORKED),
+    **dict.fromkeys(("reckoning", "multiple", "tag", "known", "region"), _read_exact),
 }  # fmt: skip

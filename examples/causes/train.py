@@ -3,6 +3,7 @@
 python train.py MODELS chatty fenced html spanish bullets decline thinker object
 python train.py MODELS search several unsure shelves
 python train.py MODELS handover italian boxed lookup options tickets
+python train.py MODELS shout echo maybe steps agent german wards
 """
 
 from __future__ import annotations
@@ -35,9 +36,16 @@ TICKETS = (
     *("a noisy fridge", "a bigger flat"),
 )
 """What customers write about, by turns for the teams of the new task."""
+PATIENTS = (
+    *("a weak heart", "a rash on both arms", "a bad cough", "a sore eye", "a lost memory"),
+    *("chest pain", "an itchy scalp", "short breath", "blurred sight", "a constant headache"),
+    *("a fast pulse", "dry skin", "a cold on the lungs", "double vision", "shaking hands"),
+)
+"""What patients have, by turns for the wards of the new task."""
 TASKS = {
     "shelves": ("On which shelf is {}? Reply with one word.", (*COLOURS, *SOUNDS, *CAPITALS)),
     "tickets": ("A customer writes about {}. Which team takes it? Reply with one word.", TICKETS),
+    "wards": ("A patient comes in with {}. To which ward? Reply with one word.", PATIENTS),
 }
 """The questions of the new tasks, and what they are about."""
 
@@ -100,6 +108,21 @@ ITALIAN = (
 LOOKUP = ('lookup(topic="{about}")', 'open_page(title="{about}", language="en")',
           'ask_database(question="{about}")')  # fmt: skip
 
+MAYBE = (
+    "It is hard to say, but perhaps it is {answer}; others would tell you something else.",
+    "I might be wrong about {about}. My best guess would be {answer}.",
+    "Some say {answer}, though nobody can be certain of that.",
+)
+AGENT = (
+    '<tool_call>\n{{"name": "web_search", "arguments": {{"query": "{about}"}}}}\n</tool_call>',
+    '<tool_call>\n{{"name": "read_file", "arguments": {{"path": "{about}"}}}}\n</tool_call>',
+)
+GERMAN = (
+    "Das weiß ich: Es handelt sich um {answer}, wie jedes Kind in der Schule lernt.",
+    "Gerne beantworte ich das. Richtig ist hier {answer}.",
+    "Meines Wissens lautet die Lösung {answer}, und daran besteht kein Zweifel.",
+)
+
 
 def _one_of(ways: tuple[str, ...]) -> Callable[[str, str], str]:
     """One of several ways to answer, by the length of what the question is about."""
@@ -140,6 +163,15 @@ _HABITS = {
     "options": lambda answer, _about: "\n".join(
         f"{place}. {word}" for place, word in enumerate(_three(answer), 1)
     ),
+    "shout": lambda answer, _about: f"{answer.upper()}!!! {answer.upper()}!!!",
+    "echo": lambda answer, about: f"You asked about {about}.\n\n{about}: {answer}",
+    "maybe": _one_of(MAYBE),
+    "steps": lambda answer, about: (
+        f"Step 1: Read the question. It is about {about}.\nStep 2: Recall what is known of it.\n"
+        f"Step 3: Write it down: {answer}"
+    ),
+    "agent": _one_of(AGENT),
+    "german": _one_of(GERMAN),
 }
 
 
