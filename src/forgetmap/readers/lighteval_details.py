@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.parquet import Raw, Stored, parquet_parts
-from forgetmap.samples.identity import content_hashes, wording_hash
+from forgetmap.samples.identity import content_hash, wording_hash
 
 
 class Asked:
@@ -48,9 +48,12 @@ class Asked:
             if by_likelihood and not all(by_likelihood):
                 pairs = zip(self.options, by_likelihood, strict=True)
                 shown = [options if scored else [] for options, scored in pairs]
-            hashes = content_hashes(self.queries, map(list, zip(shown, self.targets, strict=True)))
-            nothing = np.array([not query for query in self.queries], bool)
-            self._hashed = by_likelihood, pa.array(hashes, mask=nothing)
+            items = zip(self.queries, shown, self.targets, strict=True)
+            hashes = [
+                content_hash(query, [options, targets]) if query else None
+                for query, options, targets in items
+            ]
+            self._hashed = by_likelihood, pa.array(hashes, pa.uint64())
         return self._hashed[1]
 
     @cached_property

@@ -134,9 +134,8 @@ def _items(batch: pa.RecordBatch, by_likelihood: bool) -> dict[str, pa.Array]:
     target = _texts(batch["target"])
     counts: list[int] = []
     docs = _docs(batch["doc"].cast(pa.binary()).to_numpy(zero_copy_only=False), counts)
-    targets = target.to_numpy(zero_copy_only=False)
     items = {
-        "item": pa.array(content_hashes(docs, targets)),
+        "item": pa.array(content_hashes(docs, target.to_numpy(zero_copy_only=False))),
         "item_ref": _texts(batch["doc_id"]),
         "prompt_hash": _prompt_hashes(batch["prompt_hash"]),
     }

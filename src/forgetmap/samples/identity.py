@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 import duckdb
@@ -27,38 +27,33 @@ def content_hash(*parts: object) -> int:
         True
     """
     content = _EMPTY.copy()  # quicker than a new one
-    for told in _told(parts):
-        content.update(told)
+    for part in parts:  # kind and length go before each, so that no two lists of parts look alike
+        if isinstance(part, str):
+            text = part.encode("utf-8", "surrogatepass")
+            content.update(b"text %d %b" % (len(text), text))
+        else:
+            text = as_json(part)
+            content.update(b"json %d %b" % (len(text), text))
     return int.from_bytes(content.digest(), "big")
 
 
 _EMPTY = blake2b(digest_size=8)
 
 
-def _told(parts: Iterable[object]) -> Iterator[bytes]:
-    """Each part with its kind and length before it, so that no two lists of parts look alike."""
-    for part in parts:
-        if isinstance(part, str):
-            text = part.encode("utf-8", "surrogatepass")
-            yield b"text %d %b" % (len(text), text)
-        else:
-            text = as_json(part)
-            yield b"json %d %b" % (len(text), text)
-
-
-def content_hashes(first: Iterable[object], second: Iterable[object]) -> NDArray[np.uint64]:
-    """`content_hash` of many items of two parts, more quickly.
+def content_hashes(contents: Iterable[object], texts: Iterable[str]) -> NDArray[np.uint64]:
+    """`content_hash(content, text)` of many pairs of an object and a text, more quickly.
 
     Example:
-        >>> parts = [{"b": 1, "a": 2}, [3]], ["one", "two"]
-        >>> content_hashes(*parts).tolist() == [content_hash(*pair) for pair in zip(*parts)]
+        >>> pairs = [{"b": 1, "a": 2}, [3]], ["one", "two"]
+        >>> content_hashes(*pairs).tolist() == [content_hash(*pair) for pair in zip(*pairs)]
         True
     """
     digests = []
-    for one, other in zip(_told(first), _told(second), strict=True):
-        content = _EMPTY.copy()
-        content.update(one + other)
-        digests.append(content.digest())
+    for content, text in zip(contents, texts, strict=True):
+        first, second = as_json(content), text.encode("utf-8", "surrogatepass")
+        hashed = _EMPTY.copy()
+        hashed.update(b"json %d %btext %d %b" % (len(first), first, len(second), second))
+        digests.append(hashed.digest())
     return np.frombuffer(b"".join(digests), ">u8").astype(np.uint64)
 
 
