@@ -25,8 +25,8 @@ LABELLED = Path(__file__).parents[2] / "tests" / "map" / "causes"
 Rows = list[dict[str, Any]]
 BAR, ENOUGH = 0.9, 20
 """Precision and recall that are asked for, of every cause with so many cases."""
-OLD_LOOKS = ("", "fourth_", "fifth_", "sixth_", "seventh_", "eighth_", "ninth_")
-FRESH = "tenth_"
+OLD_LOOKS = ("", "fourth_", "fifth_", "sixth_", "seventh_", "eighth_", "ninth_", "tenth_")
+FRESH = "eleventh_"
 """The last look, labelled after the rules were frozen. Since then they were mended on it too."""
 
 _TOLD = ("label", "label_a", "label_b", "found", "mended")
