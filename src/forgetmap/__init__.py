@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from forgetmap.mitigate.forecast.build import check_forecast, forecast
     from forgetmap.mitigate.merge.merging import merge
     from forgetmap.mitigate.recover import recover
-    from forgetmap.pairing.two_logs import Pairs, pair
+    from forgetmap.pairing.pairs import Pairs
+    from forgetmap.pairing.two_logs import pair
     from forgetmap.readers.framework import ReadOptions
     from forgetmap.readers.registry import read
     from forgetmap.samples.identity import content_hash
@@ -82,7 +83,8 @@ __getattr__ = load_on_use(
         "mitigate.forecast.build": ["check_forecast", "forecast"],
         "mitigate.merge.merging": ["merge"],
         "mitigate.recover": ["recover"],
-        "pairing.two_logs": ["Pairs", "pair"],
+        "pairing.pairs": ["Pairs"],
+        "pairing.two_logs": ["pair"],
         "readers.framework": ["ReadOptions"],
         "readers.registry": ["read"],
         "samples.identity": ["content_hash"],

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from forgetmap.map.graded import score_change
-from forgetmap.pairing.two_logs import ScoreSums
+from forgetmap.pairing.pairs import ScoreSums
 
 
 @pytest.mark.parametrize("score", [1e100, 1e154, 2e186, 1e308])

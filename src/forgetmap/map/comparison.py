@@ -22,7 +22,8 @@ from forgetmap.map.graded import score_change
 from forgetmap.map.result import Cell, ComparedModel, ForgettingMap, MapSettings
 from forgetmap.map.task_maps import TaskMap
 from forgetmap.map.trained import WasTrained, mark_trained
-from forgetmap.pairing.two_logs import Pairs, ScoreSums, pair
+from forgetmap.pairing.pairs import Pairs, ScoreSums
+from forgetmap.pairing.two_logs import pair
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import for_pairing, read_all
 from forgetmap.readers.table_columns import check_columns

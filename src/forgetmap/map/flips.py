@@ -14,7 +14,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.files import replacing
 from forgetmap.base.words import spreadsheet_safe
 from forgetmap.map.causes import LOGGED, Lost, cause_of, taught_answers
-from forgetmap.pairing.two_logs import Pairs
+from forgetmap.pairing.pairs import Pairs
 
 PROBABILITIES = ("probability_before", "probability_after")
 """Of the right option; null where not both logs have it."""

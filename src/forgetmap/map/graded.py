@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from forgetmap.base.model import Frozen
-from forgetmap.pairing.two_logs import ScoreSums
+from forgetmap.pairing.pairs import ScoreSums
 from forgetmap.stats.estimate import Estimate
 
 _Z = 1.959964

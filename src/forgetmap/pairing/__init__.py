@@ -8,8 +8,9 @@ from forgetmap.base.exports import load_on_use
 
 if TYPE_CHECKING:
     from forgetmap.pairing.many_logs import Outcomes
+    from forgetmap.pairing.pairs import Pairs
     from forgetmap.pairing.scores import ScorePairs
-    from forgetmap.pairing.two_logs import Pairs, pair
+    from forgetmap.pairing.two_logs import pair
 
 __all__ = ["Outcomes", "Pairs", "ScorePairs", "pair"]
 
@@ -18,6 +19,7 @@ __getattr__ = load_on_use(
     {
         "many_logs": ["Outcomes"],
         "scores": ["ScorePairs"],
-        "two_logs": ["Pairs", "pair"],
+        "pairs": ["Pairs"],
+        "two_logs": ["pair"],
     },
 )

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from forgetmap.base.errors import InputError
 from forgetmap.base.words import some
 from forgetmap.pairing.logs import CLUSTER_BUCKETS
-from forgetmap.pairing.two_logs import PairedLogs, Pairs
+from forgetmap.pairing.paired_logs import PairedLogs
+from forgetmap.pairing.pairs import Pairs
 from forgetmap.samples.comparability import Identity
 from forgetmap.samples.table import Samples
 

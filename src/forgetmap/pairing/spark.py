@@ -21,7 +21,8 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.extras import need
 from forgetmap.base.words import brief, some
 from forgetmap.pairing.logs import ListSql
-from forgetmap.pairing.two_logs import LogPair, Pairs
+from forgetmap.pairing.pairs import Pairs
+from forgetmap.pairing.two_logs import LogPair
 from forgetmap.samples.comparability import Identity
 from forgetmap.samples.options import TOLERANCE
 from forgetmap.samples.table import META_KEY, SCHEMA, Meta, Samples, parse_meta

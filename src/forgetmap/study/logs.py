@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from forgetmap.base.errors import InputError
-from forgetmap.pairing.two_logs import Pairs
+from forgetmap.pairing.pairs import Pairs
 from forgetmap.pairing.two_logs import pair as pair_locally
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import find_reader, for_pairing, read
