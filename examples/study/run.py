@@ -18,12 +18,10 @@ import re
 import shutil
 import sys
 import time
-import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +37,7 @@ from plan import (
     runs_afterwards,
 )
 
+from forgetmap.base.jobs import Job, do_all, with_needs
 from forgetmap.mitigate.train.recipes import Materials, Recipe
 
 SELF_TEXTS, SELF_TOKENS = 4_000, 48
@@ -56,9 +55,6 @@ KEPT = {f"{model}-airports-{method}-{seed}" for model, seed in MENDED.items() fo
 """Runs whose weights are kept for the third stage."""
 DRAWN = 600
 """Examples that `forgetmap replay` is asked for."""
-FAILED = "FAILED"
-Job = tuple[str, Any]
-"""What kind of work, on what."""
 
 
 @dataclass(frozen=True)
@@ -102,13 +98,18 @@ def main() -> None:
     chosen.work.mkdir(parents=True, exist_ok=True)
     study = Study(chosen.data, chosen.models, chosen.work, chosen.try_out, tuple(chosen.tasks))
     there = [model for model in MODELS if (chosen.models / model / "config.json").is_file()]
-    jobs = {_name(*job): job for job in _jobs(there)}
-    undone = _do_all(jobs, _wanted(jobs, chosen.only, chosen.have), study, chosen.workers)
-    if undone:
+    plan = {_name(*job): job for job in _jobs(there)}
+    jobs = {
+        name: Job(name, partial(_do, *job, study), tuple(_needs(*job)))
+        for name, job in plan.items()
+    }
+    wanted = with_needs(jobs, _asked(plan, chosen.only, chosen.have))
+    found = do_all(jobs, wanted, chosen.workers, after=_free_memory)
+    if undone := [*found.failed, *found.left]:
         sys.exit(f"not done: {', '.join(undone)}; the same command again tries them again")
 
 
-def _jobs(models: list[str]) -> Iterator[Job]:
+def _jobs(models: list[str]) -> Iterator[tuple[str, Any]]:
     """Everything that can be done, most important first."""
     yield from (("texts", model) for model in models)
     yield from (("before", model) for model in models)
@@ -121,37 +122,11 @@ def _jobs(models: list[str]) -> Iterator[Job]:
     yield from (("drift", run) for run in trained if run.name in KEPT)
 
 
-def _wanted(jobs: Mapping[str, Job], only: str, have: Path | None) -> list[str]:
-    """The names of what is to be done: what was asked for and is not there, and what that needs."""
-    wanted = [
-        name
-        for name, job in jobs.items()
-        if re.search(only, name) and job[0] != "texts" and not _is_there(*job, have)
-    ]
-    for name in wanted:  # it grows
-        wanted += [needed for needed in _needs(*jobs[name]) if needed not in wanted]
-    return [name for name in jobs if name in wanted]
-
-
-def _do_all(
-    jobs: Mapping[str, Job], wanted: Iterable[str], study: Study, workers: int
-) -> list[str]:
-    """Do each job as soon as what it needs is done; returns what could not be done."""
-    waiting, done = list(wanted), set[str]()
-    under_way: dict[Future[str], str] = {}
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        while True:
-            ready = [name for name in waiting if done.issuperset(_needs(*jobs[name]))]
-            for name in ready[: workers - len(under_way)]:
-                under_way[pool.submit(_do, (*jobs[name], study))] = name
-                waiting.remove(name)
-            if not under_way:  # what still waits needs something that failed
-                return [name for name in wanted if name not in done]
-            for finished in wait(under_way, return_when=FIRST_COMPLETED).done:
-                name, told = under_way.pop(finished), finished.result()
-                if FAILED not in told:
-                    done.add(name)
-                print(f"{time.strftime('%H:%M:%S')} {len(waiting)} left: {told}", flush=True)
+def _asked(plan: Mapping[str, tuple[str, Any]], only: str, have: Path | None) -> Iterator[str]:
+    """The names of what was asked for and is not there."""
+    for name, (kind, what) in plan.items():
+        if re.search(only, name) and kind != "texts" and not _is_there(kind, what, have):
+            yield name
 
 
 def _name(kind: str, what: Any) -> str:
@@ -190,20 +165,10 @@ def _is_there(kind: str, what: Any, logs: Path | None) -> bool:
     return all(path.is_file() for path in wanted)
 
 
-def _do(job: tuple[str, Any, Study]) -> str:
-    """One job in a worker; a failure is told and does not stop the others."""
-    kind, what, study = job
+def _do(kind: str, what: Any, study: Study) -> None:
     os.environ.update(TRL_EXPERIMENTAL_SILENCE="1", TOKENIZERS_PARALLELISM="false")
     logging.disable(logging.WARNING)
-    begun = time.perf_counter()
-    try:
-        _KINDS[kind](what, study)
-    except Exception as error:
-        traceback.print_exc()
-        return f"{_name(kind, what)} {FAILED}: {type(error).__name__}: {error!s:.300}"
-    finally:
-        _free_memory()
-    return f"{_name(kind, what)}, {time.perf_counter() - begun:.0f} s"
+    _KINDS[kind](what, study)
 
 
 def _free_memory() -> None:
