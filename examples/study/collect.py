@@ -18,14 +18,16 @@ import shutil
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studies share
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from compact import rounded, with_column, without_texts
 
 from forgetmap.capabilities.score import score_responses
-from forgetmap.samples.table import TEXT_COLUMNS, Samples
+from forgetmap.samples.table import Samples
 
 TOLD = ("before", "airports-sft-0", "airports-replay-25-0", "airports-anchor-0",
         "airports-retention-0", "airports-merge-linear-0.5-0")  # fmt: skip
@@ -37,7 +39,6 @@ MOST_DIFFER = 0.002
 OURS = "^(atlas_|airports$)"
 OTHERWISE = "airports_"
 """How the tasks begin that ask the airports in other ways."""
-EMPTIED = (*TEXT_COLUMNS, "item_ref", "source", "run", "cluster", "prompt_hash", "wording")
 
 
 def main(work: Path, out: Path) -> None:
@@ -74,7 +75,7 @@ def add(work: Path, out: Path) -> None:
 
 def _apart(samples: Samples) -> tuple[Samples, Samples]:
     """What the study compares, and the airports that were asked in other ways."""
-    without = _without_texts(samples)
+    without = without_texts(samples)
     other = pc.starts_with(without.data["task"], OTHERWISE)
     parts = without.data.filter(pc.invert(other)), without.data.filter(other)
     return Samples(parts[0], without.meta), Samples(parts[1], without.meta)
@@ -110,9 +111,9 @@ def _read(path: Path, name: str) -> Samples:
     table, meta = pq.read_table(path), Samples.read(path).meta
     table = table.filter(pc.not_equal(table["metric"], "acc_norm"))
     [settings] = meta.settings.values()
-    table = _with(table, "model", pa.array([name] * len(table)))
-    table = _with(table, "gold_probability", pc.round(table["gold_probability"], ndigits=4))
-    table = _with(table, "option_probabilities", _rounded(table["option_probabilities"]))
+    table = with_column(table, "model", pa.array([name] * len(table)))
+    table = with_column(table, "gold_probability", pc.round(table["gold_probability"], ndigits=4))
+    table = with_column(table, "option_probabilities", rounded(table["option_probabilities"]))
     return Samples(table, dataclasses.replace(meta, settings={name: settings}))
 
 
@@ -124,7 +125,7 @@ def _carry(folder: Path, out: Path) -> None:
     for probe in sorted((folder / "probes").glob("step-*/samples.parquet")) if kept else ():
         path = out / "probes" / folder.name / f"{probe.parent.name}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
-        _without_texts(_read(probe, folder.name)).write(path)
+        without_texts(_read(probe, folder.name)).write(path)
     answers = folder / "capabilities" / "responses.jsonl"
     if answers.is_file():
         (out / "scores").mkdir(exist_ok=True)
@@ -136,26 +137,7 @@ def score_answers(answers: Path, name: str, out: Path) -> None:
     with TemporaryDirectory() as scratch:
         scored = Path(scratch) / "scored.parquet"
         score_responses(answers, scored, model=name, manifest="open-suite", run_code=True)
-        _without_texts(Samples(pq.read_table(scored), Samples.read(scored).meta)).write(out)
-
-
-def _without_texts(samples: Samples) -> Samples:
-    table = samples.data
-    for column in EMPTIED:
-        table = _with(table, column, pa.nulls(len(table), table.schema.field(column).type))
-    table = table.sort_by([(name, "ascending") for name in ("task", "item", "repeat")])
-    return Samples(table, samples.meta)
-
-
-def _rounded(lists: pa.ChunkedArray) -> pa.Array:
-    whole = lists.combine_chunks()
-    values = pc.round(whole.values, ndigits=4)
-    return type(whole).from_arrays(whole.offsets, values, whole.type, mask=whole.is_null())
-
-
-def _with(table: pa.Table, column: str, values: Any) -> pa.Table:
-    place = table.schema.get_field_index(column)
-    return table.set_column(place, table.schema.field(place), values)
+        without_texts(Samples(pq.read_table(scored), Samples.read(scored).meta)).write(out)
 
 
 if __name__ == "__main__":
