@@ -123,3 +123,14 @@ def exact_number(completions: list[str], answer: list[str], **_: Any) -> list[fl
         float(found is not None and found.group() == right.strip())
         for found, right in zip(numbers, answer, strict=True)
     ]
+
+
+def right_answer(completions: list[str], answer: list[str], **_: Any) -> list[float]:
+    """1 where the right answer was written first: a number as a number, else its words."""
+    pairs = zip(completions, answer, strict=True)
+    return [
+        exact_number([text], [right])[0]
+        if right.strip().lstrip("-").isdigit()
+        else float(text.strip().startswith(right.strip()))
+        for text, right in pairs
+    ]
