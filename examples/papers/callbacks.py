@@ -9,6 +9,7 @@ from typing import Any
 
 from materials import sample_texts
 from transformers import TrainerCallback
+from work import scores_of
 
 from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.run import evaluate
@@ -59,7 +60,7 @@ class Until(TrainerCallback):  # type: ignore[misc]
                 tokens=live_tokenizer_hash(tokenizer), made={},
             )  # fmt: skip
             asked = evaluate(live, self._suite, self._out / f"step-{self.steps}")
-        rows = [row for row in asked.samples.data.to_pylist() if row["metric"] == "acc"]
+        rows = [row for row in scores_of(asked.folder) if row["metric"] != "acc_norm"]
         right = sum(row["score"] for row in rows) / len(rows)
         control.should_training_stop = right >= self._score
 

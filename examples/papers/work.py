@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 from materials import read_rows, right_answer, write_rows, write_texts
 from plan import MODES, Plan, Setting, Training, recipe_of
 
@@ -25,6 +26,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.evaluate.models import Model, Running, open_model
 from forgetmap.evaluate.prompts import Asking, make_request
 from forgetmap.evaluate.questions import Suite
+from forgetmap.evaluate.results import SAMPLES
 from forgetmap.evaluate.run import evaluate
 from forgetmap.evaluate.suites import own
 from forgetmap.mitigate.train.recipes import Materials, Recipe
@@ -314,6 +316,12 @@ def _ask_abilities(place: Place, model: Path, run: str) -> None:
             str(model), "open-suite", place.run(run) / "abilities", asking=asking, running=running,
             limit=place.setting.abilities,
         )  # fmt: skip
+
+
+def scores_of(folder: Path) -> list[dict[str, Any]]:
+    """What an evaluation says of each item."""
+    columns = ["task", "metric", "score", "gold_probability"]
+    return pq.read_table(folder / SAMPLES, columns=columns).to_pylist()
 
 
 def _held_out(place: Place, training: Training, weights: Path, run: str) -> float:
