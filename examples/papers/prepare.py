@@ -100,12 +100,13 @@ def _write_benchmarks(setting: Setting, out: Path, suite: Suite) -> None:
         if len(questions) < setting.gate + LEAST_ASKED:
             continue
         random.Random(f"{SEED} {task.name}").shuffle(questions)
-        ends = setting.gate, setting.gate + setting.asked, None
-        for (name, made), begin, end in zip(parts.items(), (0, *ends), ends, strict=False):
-            del name
-            most = setting.spare if end is None else len(questions)
-            if chosen := questions[begin:end][:most]:
-                made.append(part_of(task, chosen))
+        end = setting.gate + setting.asked
+        shares = questions[: setting.gate], questions[setting.gate : end], questions[end:]
+        for made, share in zip(
+            parts.values(), (*shares[:2], shares[2][: setting.spare]), strict=True
+        ):
+            if share:
+                made.append(part_of(task, share))
     if not parts["old"]:
         raise InputError(f"no benchmark fits {', '.join(setting.benchmarks)}")
     for name, tasks in parts.items():

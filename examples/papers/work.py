@@ -338,10 +338,8 @@ def _held_out(place: Place, training: Training, weights: Path, run: str) -> floa
     if training.entry.data != "mix":
         suite = only(suite, [training.entry.data])
     asked = evaluate(opened(place, weights), suite, place.run(run) / "choose")
-    rows = asked.samples.data.to_pylist()
-    scores = [
-        row["gold_probability"] or row["score"] for row in rows if row["metric"] != "acc_norm"
-    ]
+    rows = [row for row in scores_of(asked.folder) if row["metric"] != "acc_norm"]
+    scores = [row["gold_probability"] or row["score"] for row in rows]
     return sum(scores) / len(scores)
 
 
