@@ -31,8 +31,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studie
 
 import pyarrow as pa
 import yaml
-from collect import _read
-from compact import with_column, without_texts
+from compact import read_compact, with_column, without_texts
 from materials import write_texts
 from plan import Run, runs
 
@@ -163,7 +162,7 @@ def probe(run: Run, study: Study, suite: Suite, out: Path) -> dict[str, float]:
 
 def compact(answers: Path, name: str) -> Samples:
     """Answers as in `logs/`, without the probabilities of wrong options."""
-    samples = without_texts(_read(answers, name))
+    samples = without_texts(read_compact(answers, name))
     table, column = samples.data, "option_probabilities"
     empty = pa.nulls(len(table), table.schema.field(column).type)
     return Samples(with_column(table, column, empty), samples.meta)
