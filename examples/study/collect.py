@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studie
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from compact import without_texts
+from compact import read_compact, score_answers, without_texts, write_categories
 
 from forgetmap.samples.table import Samples
 
