@@ -27,6 +27,10 @@ ABILITIES, ABILITY_TIMES = 32, 3.0
 """Tasks of the capability suite, and how much longer an answer there takes than one here."""
 
 
+UNKNOWN = 120.0
+"""Seconds of a job of a model that could not be calibrated."""
+
+
 class Speed(NamedTuple):
     """What was measured of a model; in seconds."""
 
@@ -119,7 +123,9 @@ class Estimates:
             return sum(known) / len(known)
         if kind in ("convert", "texts", "calibrate"):
             return TYPICAL[kind]
-        speed = self._speeds[what if kind == "before" else what.model]
+        speed = self._speeds.get(what if kind == "before" else what.model)
+        if speed is None:  # its calibration failed; what else of it works will be seen
+            return UNKNOWN
         if kind == "before":
             return self._ask(speed) + speed.ask * self._items("gate")
         if kind == "merge":

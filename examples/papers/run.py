@@ -15,7 +15,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,9 @@ from forgetmap.base.jobs import Job, Outcome, do_all, with_needs
 
 Planned = tuple[str, Any]
 """The kind of a job, and what it works on."""
+_PREPARES = ("convert", "calibrate")
+GRACE = 60
+"""Seconds that a job may end late by its estimate."""
 TOO_LITTLE = 2
 """What the command returns where the minutes do not suffice for anything."""
 
@@ -43,12 +46,8 @@ def main() -> None:
         prepare(plan, place.setting, place.data, os.pathsep.join(chosen.data))
     planned = dict(_planned(place))
     jobs = {name: _job(place, name, *one) for name, one in planned.items()}
-    models = [name for name, (kind, _) in planned.items() if kind == "calibrate"]
-    undone = [name for name in jobs if not place.mark(name).is_file()]
-    if any(planned[name][0] != "calibrate" for name in undone):
-        first = [name for name in with_needs(jobs, models) if name in undone]
-        _report(_run(jobs, first, chosen.workers), jobs)
-    undone = [name for name in undone if not place.mark(name).is_file()]
+    first = _run(jobs, _calibrations(place, planned, jobs), chosen.workers)
+    undone = [name for name in jobs if not place.mark(name).is_file() and name not in first.failed]
     estimates = Estimates(place)
     seconds = {name: estimates.seconds(name, *planned[name]) * SLACK for name in undone}
     end = begun + 60 * chosen.minutes
@@ -58,8 +57,25 @@ def main() -> None:
         return
     if undone and not fitting:
         sys.exit(TOO_LITTLE)
-    found = _run(jobs, fitting, chosen.workers, lambda name: time.time() + seconds[name] < end + 60)
-    _report(found, jobs)
+    found = _run(
+        jobs, fitting, chosen.workers, lambda name: time.time() + seconds[name] < end + GRACE
+    )
+    _report(found.left, {**first.failed, **found.failed})
+
+
+def _calibrations(
+    place: Place, planned: Mapping[str, Planned], jobs: Mapping[str, Job]
+) -> list[str]:
+    """What has to be timed before the budget, for the models that still have something to do."""
+    undone = [name for name in jobs if not place.mark(name).is_file()]
+    busy = {_model(planned[name]) for name in undone if planned[name][0] not in _PREPARES}
+    wanted = [name for name in undone if planned[name] in {("calibrate", one) for one in busy}]
+    return [name for name in with_needs(jobs, wanted) if name in undone]
+
+
+def _model(planned: Planned) -> str:
+    what = planned[1]
+    return str(what.model if isinstance(what, Training) else what)
 
 
 def _arguments() -> argparse.Namespace:
@@ -166,13 +182,13 @@ def _print_budget(
         print(f"left out: {', '.join(left_out)}", flush=True)
 
 
-def _report(found: Outcome, jobs: Mapping[str, Job]) -> None:
+def _report(left: Sequence[str], failed: Mapping[str, str]) -> None:
     """Name what is not done; what has failed makes the command fail."""
-    if found.left:
-        print(f"not begun: {', '.join(found.left)}", flush=True)
-    if found.failed:
-        names = [f"{name} ({why})" for name, why in found.failed.items()]
-        sys.exit(f"failed: {'; '.join(names)}; the same command again tries {len(jobs)} jobs")
+    if left:
+        print(f"not begun: {', '.join(left)}", flush=True)
+    if failed:
+        names = [f"{name} ({why})" for name, why in failed.items()]
+        sys.exit(f"failed: {'; '.join(names)}; the same command again tries them again")
 
 
 if __name__ == "__main__":

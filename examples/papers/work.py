@@ -29,7 +29,7 @@ from forgetmap.evaluate.questions import Suite
 from forgetmap.evaluate.results import SAMPLES
 from forgetmap.evaluate.run import evaluate
 from forgetmap.evaluate.suites import own
-from forgetmap.mitigate.train.recipes import Materials, Recipe
+from forgetmap.mitigate.train.recipes import Examples, Materials, Recipe
 from forgetmap.readers.summary import above_chance, show
 
 ABILITY_TOKENS = 48
@@ -188,9 +188,10 @@ def train_one(place: Place, training: Training) -> None:
     recipe = _recipe(place, training, _rate(place, training))
     begun = time.perf_counter()
     steps = train_into(place, training, recipe, weights)
-    told = {**_plain(recipe), "seconds": time.perf_counter() - begun, "steps": steps}
+    told = {**_plain(recipe), "seconds": time.perf_counter() - begun, "steps_done": steps}
     if entry.recipe == MODES:
         told |= json.loads((weights / "modes.json").read_text())
+        told |= _limit(place, training)
     else:
         _ask(place, opened(place, weights), training.model, training.name)
         _ask_abilities(place, weights, training.name)
@@ -263,6 +264,28 @@ def materials(place: Place, training: Training) -> Materials:
         questions=only(place.suite("spare"), place.known(training.model)) if asks_spare else None,
         reward=right_answer,
     )
+
+
+def _limit(place: Place, training: Training) -> dict[str, float]:
+    """The old mass in the end, by theory: the share of old texts in the loss.
+
+    The share of replay weighs tokens. A text's weight is spread over its tokens, so that long texts
+    count less: this is worked out from the data alone, before anything is sampled.
+    """
+    from transformers import AutoTokenizer
+
+    share = float(training.entry.options["share"])
+    given = materials(place, training)
+    tokenizer = AutoTokenizer.from_pretrained(place.before(training.model))
+    new, old = (_mean_length(tokenizer, rows) for rows in (given.new, given.old or given.new))
+    masses = share / old, (1 - share) / new
+    return {"share": share, "limit": masses[0] / sum(masses)}
+
+
+def _mean_length(tokenizer: Any, rows: Examples) -> float:
+    """Tokens of a text, with its end."""
+    tokens = tokenizer([row["text"] for row in rows])["input_ids"]
+    return sum(map(len, tokens)) / len(tokens) + 1
 
 
 def in_form(recipe: str, rows: list[dict[str, str]]) -> list[dict[str, str]]:

@@ -1,0 +1,75 @@
+"""Stage 3: from a work folder to compact logs: who answered what how, without the texts.
+
+    python collect.py plan.yaml WORK logs --setting small
+
+One Parquet file per run (hashes of items, right or wrong, the probability of the right option), and
+beside it a JSON with what a study tells trainings apart by. `scores/` has the scored answers to the
+capability suite, `about.json` what was known before, the rates that were chosen, and the times that
+were measured. Only what is done is taken. Texts of benchmark items are not ours to pass on.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studies share
+
+import pyarrow as pa
+from compact import read_compact, score_answers, without_texts, write_categories
+from plan import Plan
+
+from forgetmap.samples.table import Samples
+
+
+def collect(plan: Path, work: Path, out: Path, setting: str) -> None:
+    """Write the logs of all runs that are done."""
+    (out / "scores").mkdir(parents=True, exist_ok=True)
+    for about in sorted((work / "runs").glob("*/run.json")):
+        name = about.parent.name
+        if not _is_done(work, name):
+            continue
+        shutil.copy(about, out / f"{name}.json")
+        if (about.parent / "old" / "manifest.json").is_file():
+            _write_log(about.parent, out / f"{name}.parquet")
+            write_categories(about.parent, out / "tasks.csv")
+        answers = about.parent / "abilities" / "responses.jsonl"
+        if answers.is_file() and not (out / "scores" / f"{name}.parquet").is_file():
+            score_answers(answers, name, out / "scores" / f"{name}.parquet")
+    told = {
+        "setting": {"name": setting, **Plan.load(plan).settings[setting].model_dump()},
+        **{part: _read_all(work / part) for part in ("known", "rates", "calibration")},
+        "seconds": {name: one["seconds"] for name, one in _read_all(work / "done").items()},
+    }
+    (out / "about.json").write_text(json.dumps(told, indent=1))
+
+
+def _is_done(work: Path, name: str) -> bool:
+    job = f"before-{name.removesuffix('-before')}" if name.endswith("-before") else name
+    return (work / "done" / f"{job}.json").is_file()
+
+
+def _write_log(folder: Path, out: Path) -> None:
+    old, new = (
+        read_compact(folder / part / "samples.parquet", out.stem) for part in ("old", "new")
+    )
+    without_texts(Samples(pa.concat_tables([old.data, new.data]), old.meta)).write(out)
+
+
+def _read_all(folder: Path) -> dict[str, dict[str, float]]:
+    return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--setting", default="full")
+    chosen = parser.parse_args()
+    collect(chosen.plan, chosen.work, chosen.out, chosen.setting)
+
+
+if __name__ == "__main__":
+    main()
