@@ -130,7 +130,7 @@ class Estimates:
             return self._ask(speed) + speed.ask * self._items("gate")
         if kind == "merge":
             return TYPICAL["merge"] + self._ask(speed)
-        return self._train(speed, kind, what)
+        return max(1.0, self._train(speed, kind, what))
 
     def _train(self, speed: Speed, kind: str, training: Training) -> float:
         setting, recipe = self._place.setting, training.entry.recipe

@@ -1,6 +1,7 @@
 """Stage 4: from the logs to the tables and the page of the docs, without a model.
 
     python results.py
+    python results.py FOLDER --out tables.md
 
 `logs/` gives results.md; that and papers.in.md give docs/explanation/papers.md, in which
 {{name}} stands for a table and {table/row/column} for a number of one.
@@ -8,6 +9,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -396,9 +398,14 @@ def _steps(told: Sequence[Mapping[str, Any]]) -> str:
 
 
 def main() -> None:
-    text = write_results(Results())
-    (HERE / "results.md").write_text(text)
-    PAGE.write_text(page(text))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, nargs="?", default=HERE, help="holds study.yaml, logs")
+    parser.add_argument("--out", type=Path, help="the tables alone, into this file")
+    chosen = parser.parse_args()
+    text = write_results(Results(chosen.folder))
+    (chosen.out or HERE / "results.md").write_text(text)
+    if not chosen.out:
+        PAGE.write_text(page(text))
 
 
 def page(results: str) -> str:

@@ -69,7 +69,7 @@ def _calibrations(
     """What has to be timed before the budget, for the models that still have something to do."""
     undone = [name for name in jobs if not place.mark(name).is_file()]
     busy = {_model(planned[name]) for name in undone if planned[name][0] not in _PREPARES}
-    wanted = [name for name in undone if planned[name] in {("calibrate", one) for one in busy}]
+    wanted = [f"calibrate-{model}" for model in busy if f"calibrate-{model}" in undone]
     return [name for name in with_needs(jobs, wanted) if name in undone]
 
 
