@@ -25,7 +25,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studie
 from budget import SLACK, Estimates
 from plan import Plan, Training
 from prepare import prepare
-from work import Place, do, free_memory
+from work import Place, do, free_memory, restore, undone
 
 from forgetmap.base.jobs import Job, Outcome, do_all, with_needs
 
@@ -41,21 +41,24 @@ TOO_LITTLE = 2
 def main() -> None:
     chosen = _arguments()
     begun, plan = time.time(), Plan.load(chosen.plan)
-    place = Place(plan, plan.settings[chosen.setting], chosen.work, chosen.models)
+    place = Place(plan, chosen.setting, chosen.work, chosen.models)
     if not (place.data / "old.yaml").is_file():
         prepare(plan, place.setting, place.data, os.pathsep.join(chosen.data))
     planned = dict(_planned(place))
     jobs = {name: _job(place, name, *one) for name, one in planned.items()}
-    first = _run(jobs, _calibrations(place, planned, jobs), chosen.workers)
-    undone = [name for name in jobs if not place.mark(name).is_file() and name not in first.failed]
+    if chosen.have:
+        restore(place, chosen.have)
+    left = undone(place, jobs)
+    first = _run(jobs, _calibrations(planned, jobs, left), chosen.workers)
+    left = [name for name in undone(place, jobs) if name not in first.failed]
     estimates = Estimates(place)
-    seconds = {name: estimates.seconds(name, *planned[name]) * SLACK for name in undone}
+    seconds = {name: estimates.seconds(name, *planned[name]) * SLACK for name in left}
     end = begun + 60 * chosen.minutes
-    fitting = _fitting(jobs, undone, seconds, (end - time.time()) * chosen.workers)
-    _print_budget(planned, undone, fitting, seconds, chosen)
+    fitting = _fitting(jobs, left, seconds, (end - time.time()) * chosen.workers)
+    _print_budget(planned, left, fitting, seconds, chosen)
     if chosen.budget_only:
         return
-    if undone and not fitting:
+    if left and not fitting:
         sys.exit(TOO_LITTLE)
     found = _run(
         jobs, fitting, chosen.workers, lambda name: time.time() + seconds[name] < end + GRACE
@@ -64,13 +67,12 @@ def main() -> None:
 
 
 def _calibrations(
-    place: Place, planned: Mapping[str, Planned], jobs: Mapping[str, Job]
+    planned: Mapping[str, Planned], jobs: Mapping[str, Job], left: list[str]
 ) -> list[str]:
     """What has to be timed before the budget, for the models that still have something to do."""
-    undone = [name for name in jobs if not place.mark(name).is_file()]
-    busy = {_model(planned[name]) for name in undone if planned[name][0] not in _PREPARES}
-    wanted = [f"calibrate-{model}" for model in busy if f"calibrate-{model}" in undone]
-    return [name for name in with_needs(jobs, wanted) if name in undone]
+    busy = {_model(planned[name]) for name in left if planned[name][0] not in _PREPARES}
+    wanted = [f"calibrate-{model}" for model in busy if f"calibrate-{model}" in left]
+    return [name for name in with_needs(jobs, wanted) if name in left]
 
 
 def _model(planned: Planned) -> str:
@@ -87,6 +89,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--models", type=Path, default=Path("models"))
     parser.add_argument("--data", action="append", default=[], help="copies of the benchmarks")
     parser.add_argument("--workers", type=int, default=1, help="jobs at a time")
+    parser.add_argument("--have", type=Path, help="logs of earlier work, which is not done again")
     parser.add_argument("--budget-only", action="store_true", help="print the budget, and no more")
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     return parser.parse_args()

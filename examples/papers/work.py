@@ -35,6 +35,8 @@ from forgetmap.readers.summary import above_chance, show
 ABILITY_TOKENS = 48
 COMPARED = 24
 """Texts of the new task on which a model is held against the one before."""
+NOT_LOGGED = ("convert-", "texts-")
+"""Jobs whose results no log holds."""
 LOOKS_UNTIL = 20
 """How often a training that ends at a score looks at it, at most."""
 
@@ -44,9 +46,15 @@ class Place:
     """A plan at a setting, and where its files are."""
 
     plan: Plan
-    setting: Setting
+    name: str
+    """Of the setting."""
     work: Path
     models: Path
+
+    @property
+    def setting(self) -> Setting:
+        """How much of everything."""
+        return self.plan.settings[self.name]
 
     @property
     def data(self) -> Path:
@@ -117,6 +125,36 @@ def release(place: Place) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def restore(place: Place, logs: Path) -> None:
+    """Take over what earlier work left in its logs, where a machine keeps nothing.
+
+    Rates, what models know, and times come back, and all that was done counts as done.
+    """
+    about = json.loads((logs / "about.json").read_text())
+    if about["setting"]["name"] != place.name:
+        raise InputError(f"{logs}: is of the setting {about['setting']['name']}, not {place.name}")
+    for part in ("rates", "known", "calibration"):
+        for name, told in about[part].items():
+            _write(place.work / part / f"{name}.json", told)
+    for name, seconds in about["seconds"].items():
+        if not name.startswith(NOT_LOGGED) and not place.mark(name).is_file():
+            _write(place.mark(name), {"seconds": seconds})
+
+
+def undone(place: Place, names: Iterable[str]) -> list[str]:
+    """The jobs that are not done, and trainings whose weights one of them needs once more."""
+    found = [name for name in names if not place.mark(name).is_file()]
+    for training in reversed(place.plan.trainings(place.setting)):
+        needed = {training.parent} if training.name in found else set[str]()
+        if training.rate in found and training.entry.recipe:
+            needed.add(place.plan.chosen_by(training, place.setting).parent)
+        for parent in needed - {""}:
+            if not (place.weights(parent) / "config.json").is_file() and parent not in found:
+                place.mark(parent).unlink()
+                found.append(parent)
+    return [name for name in names if name in found]
+
+
 # --- the model before ----------------------------------------------------------------------------
 
 
@@ -151,7 +189,7 @@ def before(place: Place, model: str) -> None:
     if not known:
         raise InputError(f"{model}: is not clearly above chance on any benchmark")
     _ask(place, asked, model, f"{model}-before")
-    _ask_abilities(place, place.before(model), f"{model}-before")
+    _ask_abilities(place, place.before(model), f"{model}-before", place.setting.seeds[0])
     about = place.plan.models[model]
     _write(place.run(f"{model}-before") / "run.json", {"size": about.size, "title": about.title})
 
@@ -194,7 +232,7 @@ def train_one(place: Place, training: Training) -> None:
         told |= _limit(place, training)
     else:
         _ask(place, opened(place, weights), training.model, training.name)
-        _ask_abilities(place, weights, training.name)
+        _ask_abilities(place, weights, training.name, training.seed)
         told |= _moved(place, training)
     _write(place.run(training.name) / "run.json", {**_about(place, training), **told})
 
@@ -208,7 +246,7 @@ def merge_one(place: Place, training: Training) -> None:
     trained = place.weights(training.parent)
     merge(place.before(training.model), trained, weights, method=entry.merge, weight=entry.weight)
     _ask(place, opened(place, weights), training.model, training.name)
-    _ask_abilities(place, weights, training.name)
+    _ask_abilities(place, weights, training.name, training.seed)
     told = {"merge": entry.merge, "merge_weight": entry.weight, **_moved(place, training)}
     _write(place.run(training.name) / "run.json", {**_about(place, training), **told})
 
@@ -330,9 +368,9 @@ def _ask(place: Place, asked: Model, model: str, run: str) -> None:
     evaluate(asked, place.suite("new"), place.run(run) / "new")
 
 
-def _ask_abilities(place: Place, model: Path, run: str) -> None:
+def _ask_abilities(place: Place, model: Path, run: str, seed: int) -> None:
     """A few items of each task of the capability suite; answers to be scored by collect.py."""
-    if place.setting.abilities:
+    if place.setting.abilities and seed in place.setting.seeds[: place.setting.abilities_seeds]:
         asking = Asking(chat=None, max_tokens=ABILITY_TOKENS)
         running = Running(dtype=place.setting.numbers)
         evaluate(
