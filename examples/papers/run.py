@@ -23,6 +23,7 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studies share
 
 from budget import SLACK, Estimates
+from fitting import fitting
 from plan import Plan, Training
 from prepare import prepare
 from work import Place, do, free_memory, restore, undone
@@ -54,15 +55,13 @@ def main() -> None:
     estimates = Estimates(place)
     seconds = {name: estimates.seconds(name, *planned[name]) * SLACK for name in left}
     end = begun + 60 * chosen.minutes
-    fitting = _fitting(jobs, left, seconds, (end - time.time()) * chosen.workers)
-    _print_budget(planned, left, fitting, seconds, chosen)
+    fits = fitting(jobs, left, seconds, (end - time.time()) * chosen.workers)
+    _print_budget(planned, left, fits, seconds, chosen)
     if chosen.budget_only:
         return
-    if left and not fitting:
+    if left and not fits:
         sys.exit(TOO_LITTLE)
-    found = _run(
-        jobs, fitting, chosen.workers, lambda name: time.time() + seconds[name] < end + GRACE
-    )
+    found = _run(jobs, fits, chosen.workers, lambda name: time.time() + seconds[name] < end + GRACE)
     _report(found.left, {**first.failed, **found.failed})
 
 
@@ -148,25 +147,13 @@ def _run(
     )  # fmt: skip
 
 
-# --- what fits -----------------------------------------------------------------------------------
-
-
-def _fitting(
-    jobs: Mapping[str, Job], undone: list[str], seconds: Mapping[str, float], most: float
-) -> list[str]:
-    """The jobs that fit into the time, most important first, each with what it needs."""
-    chosen = dict[str, None]()
-    for name in undone:
-        more = [one for one in with_needs(jobs, [name]) if one in seconds and one not in chosen]
-        if sum(seconds[one] for one in (*chosen, *more)) <= most:
-            chosen |= dict.fromkeys(more)
-    return [name for name in jobs if name in chosen]
+# --- what is said -------------------------------------------------------------------------------
 
 
 def _print_budget(
     planned: Mapping[str, Planned],
-    undone: list[str],
-    fitting: list[str],
+    left: list[str],
+    fits: list[str],
     seconds: Mapping[str, float],
     chosen: argparse.Namespace,
 ) -> None:
@@ -178,11 +165,11 @@ def _print_budget(
         )
 
     trainings = sum(kind == "train" for kind, _ in planned.values())
-    print(f"plan: {len(planned)} jobs, {trainings} trainings; done: {len(planned) - len(undone)}")
-    print(f"left: {told(undone)}")
-    print(f"fits into {chosen.minutes:g} minutes of {chosen.workers}: {told(fitting)}", flush=True)
-    if left_out := [name for name in undone if name not in fitting]:
-        print(f"left out: {', '.join(left_out)}", flush=True)
+    print(f"plan: {len(planned)} jobs, {trainings} trainings; done: {len(planned) - len(left)}")
+    print(f"left: {told(left)}")
+    print(f"fits into {chosen.minutes:g} minutes of {chosen.workers}: {told(fits)}", flush=True)
+    if out := [name for name in left if name not in fits]:
+        print(f"left out: {', '.join(out)}", flush=True)
 
 
 def _report(left: Sequence[str], failed: Mapping[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -95,6 +96,7 @@ def test_the_study_runs_goes_on_and_says_what_failed(tmp_path: Path) -> None:
     }
     assert not list((tmp_path / "work" / "weights").glob("smollm2-towns-then-*")), "not needed"
     check_tables(tmp_path)
+    check_earlier_logs(tmp_path, len(after))
 
 
 def check_tables(folder: Path) -> None:
@@ -107,3 +109,15 @@ def check_tables(folder: Path) -> None:
     text = (folder / "results.md").read_text()
     assert "| smollm2 towns-then-dpo beside smollm2 towns-then-tuned | 1 | " in text
     assert "| confirmed |" not in text, "one training confirms nothing"
+
+
+def check_earlier_logs(folder: Path, done: int) -> None:
+    """A machine that keeps nothing goes on from the logs: what they hold is not done again."""
+    shutil.move(folder / "work", folder / "earlier")
+    again = subprocess.run(
+        command(folder, "--minutes", "30", "--budget-only", "--have", str(folder / "logs")),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    not_logged = 2  # the model's folder, and what it writes to be replayed
+    assert f"done: {done - not_logged}\n" in again.stdout
+    assert "smollm2-towns-broken-0" not in again.stdout.split("done: ")[0]
