@@ -13,10 +13,12 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studies share
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from compact import read_compact, score_answers, without_texts, write_categories
 from plan import Plan
 
@@ -26,20 +28,23 @@ from forgetmap.samples.table import Samples
 def collect(plan: Path, work: Path, out: Path, setting: str) -> None:
     """Write the logs of all runs that are done."""
     (out / "scores").mkdir(parents=True, exist_ok=True)
+    known = _read_all(work / "known")
     for about in sorted((work / "runs").glob("*/run.json")):
         name = about.parent.name
         if not _is_done(work, name):
             continue
         shutil.copy(about, out / f"{name}.json")
         if (about.parent / "old" / "manifest.json").is_file():
-            _write_log(about.parent, out / f"{name}.parquet")
+            model = json.loads(about.read_text()).get("model", name.removesuffix("-before"))
+            _write_log(about.parent, out / f"{name}.parquet", known[model]["known"])
             write_categories(about.parent, out / "tasks.csv")
         answers = about.parent / "abilities" / "responses.jsonl"
         if answers.is_file() and not (out / "scores" / f"{name}.parquet").is_file():
             score_answers(answers, name, out / "scores" / f"{name}.parquet")
     told = {
         "setting": {"name": setting, **Plan.load(plan).settings[setting].model_dump()},
-        **{part: _read_all(work / part) for part in ("known", "rates", "calibration")},
+        "known": known,
+        **{part: _read_all(work / part) for part in ("rates", "calibration")},
         "seconds": {name: one["seconds"] for name, one in _read_all(work / "done").items()},
     }
     (out / "about.json").write_text(json.dumps(told, indent=1))
@@ -50,14 +55,15 @@ def _is_done(work: Path, name: str) -> bool:
     return (work / "done" / f"{job}.json").is_file()
 
 
-def _write_log(folder: Path, out: Path) -> None:
-    old, new = (
-        read_compact(folder / part / "samples.parquet", out.stem) for part in ("old", "new")
-    )
-    without_texts(Samples(pa.concat_tables([old.data, new.data]), old.meta)).write(out)
+def _write_log(folder: Path, out: Path, known: list[str]) -> None:
+    """The new tasks, and of the old ones those that the model knew before."""
+    files = (folder / part / "samples.parquet" for part in ("old", "new"))
+    old, new = (read_compact(file, out.stem) for file in files)
+    kept = old.data.filter(pc.is_in(old.data["task"], pa.array(known)))
+    without_texts(Samples(pa.concat_tables([kept, new.data]), old.meta)).write(out)
 
 
-def _read_all(folder: Path) -> dict[str, dict[str, float]]:
+def _read_all(folder: Path) -> dict[str, dict[str, Any]]:
     return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
 
 

@@ -184,12 +184,17 @@ def _over_seeds(seen: Sequence[Estimate]) -> str:
 
 def benchmarks(of: Results) -> tuple[str, Rows]:
     """What each model knew before, and what was left out."""
-    rows = [
-        [model, str(len(one["known"])), str(one["of"]), ", ".join(one["known"]),
-         ", ".join(one["left_out"]) or NO_NUMBER]
-        for model, one in of.about["known"].items()
-    ]  # fmt: skip
-    return "model | known | asked | which | left out, as at chance", rows
+    rows = []
+    for model, one in of.about["known"].items():
+        later = ", ".join(_at_chance(name, row) for name, row in one["left_out_later"].items())
+        first, known = ", ".join(one["left_out"]), ", ".join(one["known"])
+        rows.append([model, str(one["of"]), known, first or NO_NUMBER, later or NO_NUMBER])
+    return "model | tried | known | left out at first | left out by the items asked", rows
+
+
+def _at_chance(name: str, seen: Mapping[str, float]) -> str:
+    right, chance = 100 * seen["right"], 100 * seen["chance"]
+    return f"{name} ({right:.1f} % of {seen['items']} items, where guessing has {chance:.1f})"
 
 
 def rates(of: Results) -> tuple[str, Rows]:

@@ -172,26 +172,47 @@ def convert(place: Place, model: str) -> None:
 
 
 def before(place: Place, model: str) -> None:
-    """Find what a model knows, on items that are not asked again; ask it about that, and write it.
+    """Find what a model knows, ask it about that, and look whether it knew that, too.
 
-    What was never known cannot be forgotten: a benchmark on which the model is not clearly above
-    chance is left out, and named.
+    What was never known cannot be forgotten. A benchmark counts if the model is clearly above
+    chance on items that are not asked again, and on those that are. Others are named.
     """
     asked = opened(place, place.before(model))
     evaluate(asked, place.suite("gate"), place.run(f"{model}-gate"))
-    tested = [row for row in show(place.run(f"{model}-gate")).tasks if row.metric == "acc"]
-    summary = show(place.run(f"{model}-gate")).model_copy(update={"tasks": tested})
-    known = [row.task for row in above_chance(summary, place.setting.gate_level)]
-    left_out = [row.task for row in tested if row.task not in known]
-    told = {"known": known, "left_out": left_out, "of": len(tested)}
-    _write(place.work / "known" / f"{model}.json", told)
-    print(f"{model}: at chance on, and left out: {', '.join(left_out) or 'none'}", flush=True)
+    first = _told_apart(place.run(f"{model}-gate"), place.setting.gate_level)
+    _write(place.work / "known" / f"{model}.json", first)
+    _ask(place, asked, model, f"{model}-before")
+    settle(place, model)
+    known = place.known(model)
     if not known:
         raise InputError(f"{model}: is not clearly above chance on any benchmark")
-    _ask(place, asked, model, f"{model}-before")
     _ask_abilities(place, place.before(model), f"{model}-before", place.setting.seeds[0])
     about = place.plan.models[model]
     _write(place.run(f"{model}-before") / "run.json", {"size": about.size, "title": about.title})
+
+
+def settle(place: Place, model: str) -> None:
+    """Keep the benchmarks that a model knew on both parts of the items; say what is left out."""
+    gate, level = place.run(f"{model}-gate"), place.setting.gate_level
+    first = _told_apart(gate, level)
+    again = _told_apart(place.run(f"{model}-before") / "old", level)
+    later = {name: row for name, row in again["seen"].items() if name not in again["known"]}
+    known = [name for name in first["known"] if name not in later]
+    told = {"known": known, "left_out": first["left_out"], "left_out_later": later}
+    _write(place.work / "known" / f"{model}.json", {**told, "of": len(first["seen"])})
+    out = ", ".join([*first["left_out"], *later]) or "none"
+    print(f"{model}: not clearly above chance on, and left out: {out}", flush=True)
+
+
+def _told_apart(folder: Path, level: float) -> dict[str, Any]:
+    """On which benchmarks a model was clearly above chance, on which not, and what was seen."""
+    summary = show(folder)
+    tested = [row for row in summary.tasks if row.metric == "acc"]
+    found = above_chance(summary.model_copy(update={"tasks": tested}), level)
+    known = [row.task for row in found]
+    seen = {row.task: {"right": row.mean_score, "items": row.items, "chance": row.chance}
+            for row in tested}  # fmt: skip
+    return {"known": known, "left_out": [name for name in seen if name not in known], "seen": seen}
 
 
 def texts(place: Place, model: str) -> None:
