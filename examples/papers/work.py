@@ -168,6 +168,7 @@ def convert(place: Place, model: str) -> None:
     if not found.is_file():
         raise InputError(f"{place.models}: holds neither the folder {model} nor {model}.gguf")
     shutil.rmtree(place.before(model), ignore_errors=True)
+    place.before(model).parent.mkdir(parents=True, exist_ok=True)
     convert_gguf(found, place.before(model))
 
 

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from benchmark_rows import write_benchmarks
+from forgetmap.base.errors import InputError
 from places import ROOT
+from tiny_gguf import make_network, write_gguf
 from tiny_llama import make_tiny_model
 
 pytestmark = pytest.mark.model
@@ -121,3 +123,23 @@ def check_earlier_logs(folder: Path, done: int) -> None:
     not_logged = 2  # the model's folder, and what it writes to be replayed
     assert f"done: {done - not_logged}\n" in again.stdout
     assert "smollm2-towns-broken-0" not in again.stdout.split("done: ")[0]
+
+
+def test_a_gguf_is_made_a_folder_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    for folder in (PAPERS, PAPERS.parent):
+        monkeypatch.syspath_prepend(folder)
+    own = ("plan", "work", "materials")  # names that other scripts have, too
+    request.addfinalizer(lambda: [sys.modules.pop(name, None) for name in own])
+    from plan import Plan
+    from work import Place, convert
+
+    (tmp_path / "models").mkdir()
+    write_gguf(tmp_path / "models/qwen-0.5b.gguf", make_network("qwen2"), "qwen2", copy_head=True)
+    plan = Plan.load(PAPERS / "plan.yaml")
+    place = Place(plan, "full", tmp_path / "work", tmp_path / "models")
+    convert(place, "qwen-0.5b")
+    assert (place.before("qwen-0.5b") / "config.json").is_file()
+    with pytest.raises(InputError, match=r"holds neither the folder smollm2 nor smollm2\.gguf"):
+        convert(place, "smollm2")
