@@ -131,11 +131,6 @@ class Training:
         """The name of the job that chooses its learning rate."""
         return f"rate-{self.model}-{self.entry.rate_of or self.entry.key}"
 
-    @property
-    def examples(self) -> int:
-        """How many examples it asks for; 0: as many as the setting has."""
-        return self.entry.examples
-
 
 class Plan(Strict):
     """plan.yaml."""

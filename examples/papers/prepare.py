@@ -21,6 +21,7 @@ import argparse
 import logging
 import random
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -59,27 +60,42 @@ def prepare(plan: Plan, setting: Setting, out: Path, places: str = "") -> None:
     """Write the questions and the training data of a setting."""
     out.mkdir(parents=True, exist_ok=True)
     _write_benchmarks(setting, out, _benchmarks(places))
-    wanted = (one.examples or setting.examples for one in plan.trainings(setting))
-    most = min(max(wanted), setting.most_examples)
-    found = _towns(most + HELD)
-    towns, held = found[:most], found[most:]
-    tasks = {"towns": _town_task(towns), **{name: _skill(name, most) for name in SKILLS}}
+    many = _examples(plan, setting)
+    found = _towns(max(many["towns"], many["domain"]) + HELD)
+    towns, held = found[:-HELD], found[-HELD:]
+    tasks = {"towns": _town_task(towns), **{name: _skill(name, many[name]) for name in SKILLS}}
     asked, chosen = setting.asked_new, setting.asked_to_choose
-    first = {name: task.questions() for name, task in tasks.items()}
+    questions = {name: task.questions() for name, task in tasks.items()}
     new = [tasks[name] for name in setting.new]
-    write_suite(out, "new", [part_of(task, first[task.name][:asked]) for task in new])
+    write_suite(out, "new", [part_of(task, questions[task.name][:asked]) for task in new])
     rest = slice(asked, asked + chosen)
-    write_suite(out, "choose", [part_of(task, first[task.name][rest]) for task in new])
-    rows = {"towns": examples_of(tasks["towns"], first["towns"])}
+    write_suite(out, "choose", [part_of(task, questions[task.name][rest]) for task in new])
+    rows = {"towns": examples_of(tasks["towns"], questions["towns"])}
     for name in SKILLS:  # a skill is asked about what was not trained, facts about what was
-        rows[name] = examples_of(tasks[name], first[name][asked + chosen :])
-    quarter = setting.examples // len(rows) + 1
-    rows["mix"] = [row for part in rows.values() for row in part[:quarter]]
+        unseen = questions[name][asked + chosen :]
+        rows[name] = examples_of(tasks[name], unseen[: many[name]])
+    rows["mix"] = [row for part in rows.values() for row in part[: _share(many["mix"])]]
     random.Random(SEED).shuffle(rows["mix"])
     rows["domain"] = [{"text": _told(town)} for town in towns]
     rows["domain-held"] = [{"text": _told(town)} for town in held]
     for name, part in rows.items():
         write_rows(out / f"{name}.jsonl", part)
+
+
+def _examples(plan: Plan, setting: Setting) -> Counter[str]:
+    """How many examples of each kind of data the trainings of a setting want, at most."""
+    many: Counter[str] = Counter()
+    for one in plan.trainings(setting):
+        wanted = min(one.entry.examples or setting.examples, setting.most_examples)
+        many[one.entry.data] = max(many[one.entry.data], wanted)
+    for name in ("towns", *SKILLS):  # the mix has as many of each
+        many[name] = max(many[name], _share(many["mix"]))
+    many["towns"] = max(many["towns"], setting.asked_new + setting.asked_to_choose)
+    return many
+
+
+def _share(mix: int) -> int:
+    return -(-mix // (1 + len(SKILLS)))
 
 
 # --- the benchmarks ------------------------------------------------------------------------------
