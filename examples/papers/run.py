@@ -51,7 +51,9 @@ def main() -> None:
         restore(place, chosen.have)
     left = undone(place, jobs)
     first = _run(jobs, _calibrations(planned, jobs, left), chosen.workers)
-    left = [name for name in undone(place, jobs) if name not in first.failed]
+    left = undone(place, jobs)
+    blocked = [name for name in left if {*with_needs(jobs, [name])} & first.failed.keys()]
+    left = [name for name in left if name not in blocked]
     estimates = Estimates(place)
     seconds = {name: estimates.seconds(name, *planned[name]) * SLACK for name in left}
     end = begun + 60 * chosen.minutes
@@ -62,7 +64,8 @@ def main() -> None:
     if left and not fits:
         sys.exit(TOO_LITTLE)
     found = _run(jobs, fits, chosen.workers, lambda name: time.time() + seconds[name] < end + GRACE)
-    _report(found.left, {**first.failed, **found.failed})
+    hindered = [name for name in blocked if name not in first.failed]
+    _report([*hindered, *found.left], {**first.failed, **found.failed})
 
 
 def _calibrations(

@@ -67,7 +67,9 @@ def test_the_study_runs_goes_on_and_says_what_failed(tmp_path: Path) -> None:
     make_tiny_model(tmp_path / "models" / "smollm2")
     write_benchmarks(tmp_path / "benchmarks")
     plan = (PAPERS / "plan.yaml").read_text()
-    (tmp_path / "plan.yaml").write_text(plan.replace("  theory:\n", f"  theory:{BROKEN}", 1))
+    plan = plan.replace("  theory:\n", f"  theory:{BROKEN}", 1)
+    plan = plan.replace("size: [smollm2], theory", "size: [smollm2, gemma3-270m], theory")
+    (tmp_path / "plan.yaml").write_text(plan)
 
     start_and_kill(tmp_path, tmp_path / "killed.txt")
     before = marks(tmp_path)
@@ -82,8 +84,11 @@ def test_the_study_runs_goes_on_and_says_what_failed(tmp_path: Path) -> None:
         command(tmp_path, "--minutes", "30"), capture_output=True, text=True, check=False
     )
     assert done.returncode == 1, done.stderr[-3_000:]
-    assert "failed: smollm2-towns-broken-0 (InputError: replay: share 2 must" in done.stderr
-    assert "not begun: smollm2-towns-after-broken-0" in done.stdout
+    assert "smollm2-towns-broken-0 (InputError: replay: share 2 must" in done.stderr
+    assert "convert-gemma3-270m (InputError: " in done.stderr, "a model that is not there"
+    not_begun = done.stdout.split("not begun: ")[-1]
+    assert "gemma3-270m-towns-sft-0" in not_begun
+    assert "smollm2-towns-after-broken-0" in not_begun
     after = marks(tmp_path)
     assert before.items() <= after.items(), "what was finished is not done again"
     runs = {path.parent.name for path in (tmp_path / "work" / "runs").glob("*/run.json")}
