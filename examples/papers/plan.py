@@ -33,6 +33,8 @@ RECIPES: dict[str, type[Recipe]] = {
 }
 MODES = "modes"
 """A training on whole texts, for the theory: `sft`, or `replay` with the texts of the model."""
+LEAST_ABILITIES = 5
+"""Items of a task of the capability suite without which no drift is given."""
 LENGTHS = {"sft": 128, "grpo": 64}
 """Of an answer or a text, in tokens, at most: everything here is short."""
 
@@ -147,6 +149,9 @@ class Plan(Strict):
             found = cls.model_validate(document.content)
         for entry in found.entries.values():
             found.check(entry)
+        for name, setting in found.settings.items():
+            if 0 < setting.abilities < LEAST_ABILITIES:
+                raise InputError(f"{name}: abilities: fewer than {LEAST_ABILITIES} tell nothing")
         return found
 
     @property

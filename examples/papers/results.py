@@ -162,16 +162,14 @@ def behaviour(of: Results) -> tuple[str, Rows]:
     """The change of each group of capabilities, over the trainings of a kind."""
     rows = []
     for (model, key), pairs in of.kinds.items():
+        asked = [pair.drift for pair in pairs if pair.drift and pair.drift.groups]
         cells = []
         for group in ("CAN", "WILL", "HOW"):
-            seen = [
-                cell.change
-                for pair in pairs
-                if pair.drift and (cell := pair.drift.groups.get(group)) and cell.change
-            ]
-            cells.append(_over_seeds(seen) if len(seen) == len(pairs) else NO_NUMBER)
-        if set(cells) != {NO_NUMBER}:
-            rows.append([f"{model} {key}", str(len(pairs)), *cells])
+            found = [drift.groups[group].change for drift in asked if group in drift.groups]
+            seen = [change for change in found if change]
+            cells.append(_over_seeds(seen) if seen and len(seen) == len(asked) else NO_NUMBER)
+        if asked:
+            rows.append([f"{model} {key}", str(len(asked)), *cells])
     return "behaviour | trainings | CAN | WILL | HOW", rows
 
 

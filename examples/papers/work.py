@@ -234,6 +234,7 @@ def choose_rate(place: Place, training: Training) -> None:
     weights = place.weights(training.rate)
     for rate in rates if len(rates) > 1 else ():
         shutil.rmtree(weights, ignore_errors=True)
+        _clear(place, f"{training.rate}-{rate:g}")
         train_into(place, training, short_recipe(place, training, rate), weights)
         scores[f"{rate:g}"] = _held_out(place, training, weights, f"{training.rate}-{rate:g}")
     shutil.rmtree(weights, ignore_errors=True)
@@ -244,7 +245,7 @@ def choose_rate(place: Place, training: Training) -> None:
 def train_one(place: Place, training: Training) -> None:
     """Train, ask what was asked before, and say how far the model moved."""
     entry, weights = training.entry, place.weights(training.name)
-    shutil.rmtree(weights, ignore_errors=True)  # of a training that was stopped
+    _clear(place, training.name)
     recipe = _recipe(place, training, _rate(place, training))
     begun = time.perf_counter()
     steps = train_into(place, training, recipe, weights)
@@ -264,13 +265,19 @@ def merge_one(place: Place, training: Training) -> None:
     from forgetmap.mitigate.merge.merging import merge
 
     entry, weights = training.entry, place.weights(training.name)
-    shutil.rmtree(weights, ignore_errors=True)
+    _clear(place, training.name)
     trained = place.weights(training.parent)
     merge(place.before(training.model), trained, weights, method=entry.merge, weight=entry.weight)
     _ask(place, opened(place, weights), training.model, training.name)
     _ask_abilities(place, weights, training.name, training.seed)
     told = {"merge": entry.merge, "merge_weight": entry.weight, **_moved(place, training)}
     _write(place.run(training.name) / "run.json", {**_about(place, training), **told})
+
+
+def _clear(place: Place, run: str) -> None:
+    """Remove what a stopped job left: trained again, its weights may differ in a last digit."""
+    for folder in (place.weights(run), place.run(run)):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _rate(place: Place, training: Training) -> float:
