@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studie
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from compact import read_compact, score_answers, without_texts, write_categories
+from compact import read_compact, score_answers, without_texts
 from plan import Plan
 
 from forgetmap.samples.table import Samples
@@ -27,7 +27,8 @@ from forgetmap.samples.table import Samples
 
 def collect(plan: Path, work: Path, out: Path, setting: str) -> None:
     """Write the logs of all runs that are done."""
-    (out / "scores").mkdir(parents=True, exist_ok=True)
+    chosen = Plan.load(plan).settings[setting]
+    (out / "scores" if chosen.abilities else out).mkdir(parents=True, exist_ok=True)
     known = _read_all(work / "known")
     for about in sorted((work / "runs").glob("*/run.json")):
         name = about.parent.name
@@ -37,12 +38,12 @@ def collect(plan: Path, work: Path, out: Path, setting: str) -> None:
         if (about.parent / "old" / "manifest.json").is_file():
             model = json.loads(about.read_text()).get("model", name.removesuffix("-before"))
             _write_log(about.parent, out / f"{name}.parquet", known[model]["known"])
-            write_categories(about.parent, out / "tasks.csv")
-        answers = about.parent / "abilities" / "responses.jsonl"
-        if answers.is_file() and not (out / "scores" / f"{name}.parquet").is_file():
-            score_answers(answers, name, out / "scores" / f"{name}.parquet")
+        answers, scored = about.parent / "abilities/responses.jsonl", out / f"scores/{name}.parquet"
+        if chosen.abilities and answers.is_file() and not scored.is_file():
+            score_answers(answers, name, scored)
+    _write_categories(work, out / "tasks.csv")
     told = {
-        "setting": {"name": setting, **Plan.load(plan).settings[setting].model_dump()},
+        "setting": {"name": setting, **chosen.model_dump()},
         "known": known,
         **{part: _read_all(work / part) for part in ("rates", "calibration")},
         "seconds": {name: one["seconds"] for name, one in _read_all(work / "done").items()},
@@ -61,6 +62,16 @@ def _write_log(folder: Path, out: Path, known: list[str]) -> None:
     old, new = (read_compact(file, out.stem) for file in files)
     kept = old.data.filter(pc.is_in(old.data["task"], pa.array(known)))
     without_texts(Samples(pa.concat_tables([kept, new.data]), old.meta)).write(out)
+
+
+def _write_categories(work: Path, out: Path) -> None:
+    """The category of every task that any model was asked; models know different ones."""
+    rows = dict.fromkeys(
+        row
+        for path in sorted((work / "runs").glob("*-before/*/tasks.csv"))
+        for row in path.read_text().splitlines()
+    )
+    out.write_text("\n".join([*rows, ""]))
 
 
 def _read_all(folder: Path) -> dict[str, dict[str, Any]]:

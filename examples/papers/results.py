@@ -323,6 +323,19 @@ def _equal_claims(of: Results) -> Rows:
     return rows
 
 
+def times(of: Results) -> tuple[str, Rows]:
+    """What was timed before the budget, and what all jobs took."""
+    rows = []
+    for model, speed in of.about["calibration"].items():
+        steps = ", ".join(f"{name}: {one:.2f}" for name, one in speed["steps"].items())
+        whole = sum(
+            seconds for name, seconds in of.about["seconds"].items() if model in name
+        )  # fmt: skip
+        rows.append([model, f"{speed['ask']:.3f}", f"{speed['write']:.3f}", steps,
+                     f"{whole / 60:.0f}"])  # fmt: skip
+    return "model | a question | a written answer | a step | all jobs, minutes", rows
+
+
 TABLES: dict[str, tuple[str, Callable[[Results], tuple[str, Rows]]]] = {
     "claims": ("Claims", claims),
     "kinds": ("Kinds of training", kinds),
@@ -332,6 +345,7 @@ TABLES: dict[str, tuple[str, Callable[[Results], tuple[str, Rows]]]] = {
     "predictors": ("Predictors of what is lost", predictors),
     "theory": ("Theory: the old mass, in percent", theory),
     "benchmarks": ("Benchmarks that a model knew before", benchmarks),
+    "times": ("Times, in seconds, on the machine of this setting", times),
     "rates": ("Rates that were chosen before anything old was asked", rates),
 }
 
