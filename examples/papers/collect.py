@@ -68,7 +68,8 @@ def _write_categories(work: Path, out: Path) -> None:
     """The category of every task that any model was asked; models know different ones."""
     rows = dict.fromkeys(
         row
-        for path in sorted((work / "runs").glob("*-before/*/tasks.csv"))
+        for part in ("old", "new")
+        for path in sorted((work / "runs").glob(f"*-before/{part}/tasks.csv"))
         for row in path.read_text().splitlines()
     )
     out.write_text("\n".join([*rows, ""]))

@@ -154,8 +154,10 @@ def _in_words(of: Results, name: str, found: Beside) -> str:
     said += f" ({100 * low:.1f} to {100 * high:.1f}) on {of.title(name.split()[0])}"
     if found.more_right is None:
         return said
-    right = 100 * found.more_right.value
-    return f"{said}, and learns {abs(right):.1f} points {'less' if right < 0 else 'more'}"
+    right = found.more_right
+    low, high = (-right.high, -right.low) if right.value < 0 else (right.low, right.high)
+    said += f", and learns {abs(100 * right.value):.1f} points"
+    return f"{said} {'less' if right.value < 0 else 'more'} ({100 * low:.1f} to {100 * high:.1f})"
 
 
 def behaviour(of: Results) -> tuple[str, Rows]:
@@ -346,7 +348,7 @@ TABLES: dict[str, tuple[str, Callable[[Results], tuple[str, Rows]]]] = {
     "theory": ("Theory: the old mass, in percent", theory),
     "benchmarks": ("Benchmarks that a model knew before", benchmarks),
     "times": ("Times, in seconds, on the machine of this setting", times),
-    "rates": ("Rates that were chosen before anything old was asked", rates),
+    "rates": ("Rates that were chosen, by the new task alone", rates),
 }
 
 
