@@ -58,7 +58,8 @@ def main() -> None:
     seconds = {name: estimates.seconds(name, *planned[name]) * SLACK for name in left}
     end = begun + 60 * chosen.minutes
     fits = fitting(jobs, left, seconds, (end - time.time()) * chosen.workers)
-    _print_budget(planned, left, fits, seconds, chosen)
+    done = sum(place.mark(name).is_file() for name in jobs)
+    _print_budget(planned, done, left, fits, seconds, chosen)
     if chosen.budget_only:
         return
     if left and not fits:
@@ -155,6 +156,7 @@ def _run(
 
 def _print_budget(
     planned: Mapping[str, Planned],
+    done: int,
     left: list[str],
     fits: list[str],
     seconds: Mapping[str, float],
@@ -168,7 +170,7 @@ def _print_budget(
         )
 
     trainings = sum(kind == "train" for kind, _ in planned.values())
-    print(f"plan: {len(planned)} jobs, {trainings} trainings; done: {len(planned) - len(left)}")
+    print(f"plan: {len(planned)} jobs, {trainings} trainings; done: {done}")
     print(f"left: {told(left)}")
     print(f"fits into {chosen.minutes:g} minutes of {chosen.workers}: {told(fits)}", flush=True)
     if out := [name for name in left if name not in fits]:
