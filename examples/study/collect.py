@@ -13,19 +13,17 @@ the questions with options that this project made itself (atlas and airports), i
 has what was seen while training, `scores/` the scored answers to the capability suite.
 """
 
-import dataclasses
 import shutil
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studies share
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from compact import read_compact, score_answers, without_texts, write_categories
 
-from forgetmap.capabilities.score import score_responses
-from forgetmap.samples.table import TEXT_COLUMNS, Samples
+from forgetmap.samples.table import Samples
 
 TOLD = ("before", "airports-sft-0", "airports-replay-25-0", "airports-anchor-0",
         "airports-retention-0", "airports-merge-linear-0.5-0")  # fmt: skip
@@ -37,7 +35,6 @@ MOST_DIFFER = 0.002
 OURS = "^(atlas_|airports$)"
 OTHERWISE = "airports_"
 """How the tasks begin that ask the airports in other ways."""
-EMPTIED = (*TEXT_COLUMNS, "item_ref", "source", "run", "cluster", "prompt_hash", "wording")
 
 
 def main(work: Path, out: Path) -> None:
@@ -45,14 +42,16 @@ def main(work: Path, out: Path) -> None:
         (out / folder).mkdir(parents=True, exist_ok=True)
     for folder in sorted(path for path in work.iterdir() if (path / "new/manifest.json").is_file()):
         name = folder.name
-        old, new = (_read(folder / part / "samples.parquet", name) for part in ("old", "new"))
+        old, new = (
+            read_compact(folder / part / "samples.parquet", name) for part in ("old", "new")
+        )
         asked, ways = _apart(Samples(pa.concat_tables([old.data, new.data]), old.meta))
         asked.write(out / f"{name}.parquet")
         if len(ways):
             ways.write(out / "ways" / f"{name}.parquet")
         _tell(name, old, new, out)
         _carry(folder, out)
-        _write_categories(folder, out / "tasks.csv")
+        write_categories(folder, out / "tasks.csv")
     for path in (*work.glob("theory-*.json"), *work.glob("drift-*.json")):
         shutil.copy(path, out)
 
@@ -60,7 +59,7 @@ def main(work: Path, out: Path) -> None:
 def add(work: Path, out: Path) -> None:
     """Airports that were asked in other ways later, beside what the same runs were asked before."""
     for folder in sorted(path.parent.parent for path in work.glob("*/new/manifest.json")):
-        name, new = folder.name, _read(folder / "new/samples.parquet", folder.name)
+        name, new = folder.name, read_compact(folder / "new/samples.parquet", folder.name)
         again, ways = _apart(new)
         known = pa.Table.from_batches(Samples.read(out / f"{name}.parquet").to_batches())
         differ, asked = _differences(known, again.data)
@@ -69,12 +68,12 @@ def add(work: Path, out: Path) -> None:
             sys.exit("this is not the model of the logs: trained otherwise, or another machine")
         ways.write(out / "ways" / f"{name}.parquet")
         if (folder / "old/manifest.json").is_file():
-            _tell(name, _read(folder / "old/samples.parquet", name), new, out)
+            _tell(name, read_compact(folder / "old/samples.parquet", name), new, out)
 
 
 def _apart(samples: Samples) -> tuple[Samples, Samples]:
     """What the study compares, and the airports that were asked in other ways."""
-    without = _without_texts(samples)
+    without = without_texts(samples)
     other = pc.starts_with(without.data["task"], OTHERWISE)
     parts = without.data.filter(pc.invert(other)), without.data.filter(other)
     return Samples(parts[0], without.meta), Samples(parts[1], without.meta)
@@ -99,23 +98,6 @@ def _tell(name: str, old: Samples, new: Samples, out: Path) -> None:
         Samples(with_options, old.meta).write(out / "told" / f"{name}.parquet")
 
 
-def _write_categories(folder: Path, path: Path) -> None:
-    """The category of each task, as every evaluation writes it."""
-    parts = [(folder / part / "tasks.csv").read_text() for part in ("old", "new")]
-    path.write_text(parts[0] + parts[1].partition("\n")[2])
-
-
-def _read(path: Path, name: str) -> Samples:
-    """One score per answer, the run's name as the model's, probabilities to four digits."""
-    table, meta = pq.read_table(path), Samples.read(path).meta
-    table = table.filter(pc.not_equal(table["metric"], "acc_norm"))
-    [settings] = meta.settings.values()
-    table = _with(table, "model", pa.array([name] * len(table)))
-    table = _with(table, "gold_probability", pc.round(table["gold_probability"], ndigits=4))
-    table = _with(table, "option_probabilities", _rounded(table["option_probabilities"]))
-    return Samples(table, dataclasses.replace(meta, settings={name: settings}))
-
-
 def _carry(folder: Path, out: Path) -> None:
     """What else a run left: how it was made, its probes, its answers to the capability suite."""
     if (folder / "run.json").is_file():
@@ -124,38 +106,11 @@ def _carry(folder: Path, out: Path) -> None:
     for probe in sorted((folder / "probes").glob("step-*/samples.parquet")) if kept else ():
         path = out / "probes" / folder.name / f"{probe.parent.name}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
-        _without_texts(_read(probe, folder.name)).write(path)
+        without_texts(read_compact(probe, folder.name)).write(path)
     answers = folder / "capabilities" / "responses.jsonl"
     if answers.is_file():
         (out / "scores").mkdir(exist_ok=True)
         score_answers(answers, folder.name, out / "scores" / f"{folder.name}.parquet")
-
-
-def score_answers(answers: Path, name: str, out: Path) -> None:
-    """Score what a model wrote, and leave out what it wrote."""
-    with TemporaryDirectory() as scratch:
-        scored = Path(scratch) / "scored.parquet"
-        score_responses(answers, scored, model=name, manifest="open-suite", run_code=True)
-        _without_texts(Samples(pq.read_table(scored), Samples.read(scored).meta)).write(out)
-
-
-def _without_texts(samples: Samples) -> Samples:
-    table = samples.data
-    for column in EMPTIED:
-        table = _with(table, column, pa.nulls(len(table), table.schema.field(column).type))
-    table = table.sort_by([(name, "ascending") for name in ("task", "item", "repeat")])
-    return Samples(table, samples.meta)
-
-
-def _rounded(lists: pa.ChunkedArray) -> pa.Array:
-    whole = lists.combine_chunks()
-    values = pc.round(whole.values, ndigits=4)
-    return type(whole).from_arrays(whole.offsets, values, whole.type, mask=whole.is_null())
-
-
-def _with(table: pa.Table, column: str, values: Any) -> pa.Table:
-    place = table.schema.get_field_index(column)
-    return table.set_column(place, table.schema.field(place), values)
 
 
 if __name__ == "__main__":

@@ -18,17 +18,16 @@ Tasks of atlas whose questions differ in their options alone are not asked: the 
 the same again. Nothing of the third-party sets is part of this repository.
 """
 
-import json
 import random
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import yaml
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studies share
 
-from forgetmap.evaluate.prompts import Asking, make_request
+from materials import examples_of, part_of, prompts_of, write_rows, write_suite
+
 from forgetmap.evaluate.questions import Question, Task
 from forgetmap.evaluate.suites import load
 
@@ -56,31 +55,31 @@ def main(out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     atlas = load("atlas", seed=0)
     sets = {task.name: task for task in load("openai-evals").tasks}
-    asked = [_part(task, _half(task, 0)) for task in atlas.tasks if not _repeats_itself(task)]
-    others = [_part(sets[name], _some(sets[name], count)) for name, count in OLD_SETS.items()]
-    _write_suite(out, "old", [*asked, *others])
-    _write_suite(out, "anchor", [_part(task, _half(task, 1)) for task in atlas.tasks])
+    asked = [part_of(task, _half(task, 0)) for task in atlas.tasks if not _repeats_itself(task)]
+    others = [part_of(sets[name], _some(sets[name], count)) for name, count in OLD_SETS.items()]
+    write_suite(out, "old", [*asked, *others])
+    write_suite(out, "anchor", [part_of(task, _half(task, 1)) for task in atlas.tasks])
     airports = _airports()
     sums = _sums()
     broad = [(sets[name], count) for name, count in BROAD_SETS.items()]
     new = [
-        _part(airports, airports.questions()[:AIRPORTS_ASKED]),
+        part_of(airports, airports.questions()[:AIRPORTS_ASKED]),
         *_asked_otherwise(airports),
-        _part(sums, sums.questions()[:SUMS_ASKED]),
-        *(_part(task, _some(task, BROAD_ASKED)) for task, _ in broad),
+        part_of(sums, sums.questions()[:SUMS_ASKED]),
+        *(part_of(task, _some(task, BROAD_ASKED)) for task, _ in broad),
     ]
-    _write_suite(out, "new", new)
-    probe = [_part(task, task.questions()[:12]) for task in asked if task.questions()[0].choices]
-    _write_suite(out, "probe", [*probe, _part(airports, airports.questions()[:100])])
-    _write_rows(out / "airports.jsonl", _examples(airports, airports.questions()))
-    _write_rows(out / "sums.jsonl", _examples(sums, sums.questions()[SUMS_ASKED:]))
+    write_suite(out, "new", new)
+    probe = [part_of(task, task.questions()[:12]) for task in asked if task.questions()[0].choices]
+    write_suite(out, "probe", [*probe, part_of(airports, airports.questions()[:100])])
+    write_rows(out / "airports.jsonl", examples_of(airports, airports.questions()))
+    write_rows(out / "sums.jsonl", examples_of(sums, sums.questions()[SUMS_ASKED:]))
     taught = [
         row
         for task, count in broad
-        for row in _examples(task, _some(task, BROAD_ASKED + count)[BROAD_ASKED:])
+        for row in examples_of(task, _some(task, BROAD_ASKED + count)[BROAD_ASKED:])
     ]
     random.Random(SEED).shuffle(taught)
-    _write_rows(out / "broad.jsonl", taught)
+    write_rows(out / "broad.jsonl", taught)
 
 
 def _half(task: Task, which: int) -> list[Question]:
@@ -90,25 +89,13 @@ def _half(task: Task, which: int) -> list[Question]:
 
 def _repeats_itself(task: Task) -> bool:
     """Whether questions of both halves share their words and differ in their options alone."""
-    halves = [set(_prompts(task, _half(task, which))) for which in (0, 1)]
+    halves = [set(prompts_of(task, _half(task, which))) for which in (0, 1)]
     return bool(halves[0] & halves[1])
-
-
-def _prompts(task: Task, questions: Iterable[Question]) -> list[str]:
-    return [str(make_request(task, question, Asking()).prompt) for question in questions]
 
 
 def _some(task: Task, count: int) -> list[Question]:
     questions = sorted(task.questions(), key=lambda question: question.item)
     return questions[:count]
-
-
-def _part(task: Task, questions: Sequence[Question]) -> Task:
-    chosen = tuple(questions)
-    return Task(
-        task.name, task.category, lambda: chosen, instruction=task.instruction, cue=task.cue,
-        scorer=task.scorer, max_tokens=task.max_tokens, stop=task.stop, licence=task.licence,
-    )  # fmt: skip
 
 
 def _airports() -> Task:
@@ -147,7 +134,7 @@ def _asked_otherwise(airports: Task) -> list[Task]:
         "airports_other_words": [_in_other_words(one) for one in plain],
         "airports_both": [_in_other_words(one) for one in trained],
     }
-    return [replace(_part(airports, asked), name=name) for name, asked in ways.items()]
+    return [replace(part_of(airports, asked), name=name) for name, asked in ways.items()]
 
 
 def _options(draw: random.Random, right: str, cities: Sequence[str]) -> tuple[str, ...]:
@@ -180,55 +167,6 @@ def _sums() -> Task:
         "sums", "Sums", lambda: questions, scorer="number", max_tokens=16, stop=("\n",),
         licence="reasoning-gym (Apache-2.0)",
     )  # fmt: skip
-
-
-def _examples(task: Task, questions: Iterable[Question]) -> list[dict[str, str]]:
-    """Training rows in the words of the evaluation's prompt."""
-    asked = list(questions)
-    return [
-        {"prompt": prompt, "completion": f" {one.target}", "rejected": f" {_wrong(one)}"}
-        for one, prompt in zip(asked, _prompts(task, asked), strict=True)
-    ]
-
-
-def _wrong(question: Question) -> str:
-    """A wrong answer, for preferences: another option, or a number nearby."""
-    if question.choices:
-        return next(choice for choice in question.choices if choice != question.target)
-    number = question.target.lstrip("-").isdigit()
-    return str(int(question.target) + 1 + question.item % 9) if number else "unknown"
-
-
-def _write_suite(out: Path, name: str, tasks: Sequence[Task]) -> None:
-    described = []
-    for task in tasks:
-        questions = task.questions()
-        if not questions:
-            continue
-        file = Path(name) / f"{task.name}.jsonl"
-        (out / file).parent.mkdir(exist_ok=True)
-        _write_rows(out / file, [_row(question) for question in questions])
-        kind: dict[str, Any] = {"name": task.name, "file": str(file), "category": task.category}
-        kind |= {"instruction": task.instruction, "cue": task.cue, "extraction": task.scorer}
-        kind |= {"max_tokens": task.max_tokens, "stop": list(task.stop), "licence": task.licence}
-        described.append(kind)
-    text = yaml.safe_dump({"name": name, "tasks": described}, sort_keys=False, allow_unicode=True)
-    (out / f"{name}.yaml").write_text(text)
-    total = sum(len(task.questions()) for task in tasks)
-    print(f"{name}: {len(described)} tasks, {total:,} questions", file=sys.stderr)
-
-
-def _row(question: Question) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": question.ref, "question": question.prompt}
-    if question.choices:
-        row["choices"] = question.choices
-    if question.aliases:
-        row["aliases"] = question.aliases
-    return row | {"answer": question.target}
-
-
-def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 if __name__ == "__main__":

@@ -13,20 +13,20 @@ import gc
 import json
 import logging
 import os
-import random
 import re
 import shutil
 import sys
 import time
-import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studies share
+
+from materials import exact_number, read_rows, sample_texts, write_texts
 from plan import (
     MENDED,
     MERGED,
@@ -39,9 +39,10 @@ from plan import (
     runs_afterwards,
 )
 
+from forgetmap.base.jobs import Job, do_all, with_needs
 from forgetmap.mitigate.train.recipes import Materials, Recipe
 
-SELF_TEXTS, SELF_TOKENS = 4_000, 48
+SELF_TEXTS = 4_000
 PROBE_EVERY = 50
 LOOKS = (0, 5, 10, 20, 40, 80, 160, 320)
 """Steps after which the theory's runs are sampled."""
@@ -56,9 +57,6 @@ KEPT = {f"{model}-airports-{method}-{seed}" for model, seed in MENDED.items() fo
 """Runs whose weights are kept for the third stage."""
 DRAWN = 600
 """Examples that `forgetmap replay` is asked for."""
-FAILED = "FAILED"
-Job = tuple[str, Any]
-"""What kind of work, on what."""
 
 
 @dataclass(frozen=True)
@@ -102,13 +100,18 @@ def main() -> None:
     chosen.work.mkdir(parents=True, exist_ok=True)
     study = Study(chosen.data, chosen.models, chosen.work, chosen.try_out, tuple(chosen.tasks))
     there = [model for model in MODELS if (chosen.models / model / "config.json").is_file()]
-    jobs = {_name(*job): job for job in _jobs(there)}
-    undone = _do_all(jobs, _wanted(jobs, chosen.only, chosen.have), study, chosen.workers)
-    if undone:
+    plan = {_name(*job): job for job in _jobs(there)}
+    jobs = {
+        name: Job(name, partial(_do, *job, study), tuple(_needs(*job)))
+        for name, job in plan.items()
+    }
+    wanted = with_needs(jobs, _asked(plan, chosen.only, chosen.have))
+    found = do_all(jobs, wanted, chosen.workers, after=_free_memory)
+    if undone := [*found.failed, *found.left]:
         sys.exit(f"not done: {', '.join(undone)}; the same command again tries them again")
 
 
-def _jobs(models: list[str]) -> Iterator[Job]:
+def _jobs(models: list[str]) -> Iterator[tuple[str, Any]]:
     """Everything that can be done, most important first."""
     yield from (("texts", model) for model in models)
     yield from (("before", model) for model in models)
@@ -121,37 +124,11 @@ def _jobs(models: list[str]) -> Iterator[Job]:
     yield from (("drift", run) for run in trained if run.name in KEPT)
 
 
-def _wanted(jobs: Mapping[str, Job], only: str, have: Path | None) -> list[str]:
-    """The names of what is to be done: what was asked for and is not there, and what that needs."""
-    wanted = [
-        name
-        for name, job in jobs.items()
-        if re.search(only, name) and job[0] != "texts" and not _is_there(*job, have)
-    ]
-    for name in wanted:  # it grows
-        wanted += [needed for needed in _needs(*jobs[name]) if needed not in wanted]
-    return [name for name in jobs if name in wanted]
-
-
-def _do_all(
-    jobs: Mapping[str, Job], wanted: Iterable[str], study: Study, workers: int
-) -> list[str]:
-    """Do each job as soon as what it needs is done; returns what could not be done."""
-    waiting, done = list(wanted), set[str]()
-    under_way: dict[Future[str], str] = {}
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        while True:
-            ready = [name for name in waiting if done.issuperset(_needs(*jobs[name]))]
-            for name in ready[: workers - len(under_way)]:
-                under_way[pool.submit(_do, (*jobs[name], study))] = name
-                waiting.remove(name)
-            if not under_way:  # what still waits needs something that failed
-                return [name for name in wanted if name not in done]
-            for finished in wait(under_way, return_when=FIRST_COMPLETED).done:
-                name, told = under_way.pop(finished), finished.result()
-                if FAILED not in told:
-                    done.add(name)
-                print(f"{time.strftime('%H:%M:%S')} {len(waiting)} left: {told}", flush=True)
+def _asked(plan: Mapping[str, tuple[str, Any]], only: str, have: Path | None) -> Iterator[str]:
+    """The names of what was asked for and is not there."""
+    for name, (kind, what) in plan.items():
+        if re.search(only, name) and kind != "texts" and not _is_there(kind, what, have):
+            yield name
 
 
 def _name(kind: str, what: Any) -> str:
@@ -190,20 +167,10 @@ def _is_there(kind: str, what: Any, logs: Path | None) -> bool:
     return all(path.is_file() for path in wanted)
 
 
-def _do(job: tuple[str, Any, Study]) -> str:
-    """One job in a worker; a failure is told and does not stop the others."""
-    kind, what, study = job
+def _do(kind: str, what: Any, study: Study) -> None:
     os.environ.update(TRL_EXPERIMENTAL_SILENCE="1", TOKENIZERS_PARALLELISM="false")
     logging.disable(logging.WARNING)
-    begun = time.perf_counter()
-    try:
-        _KINDS[kind](what, study)
-    except Exception as error:
-        traceback.print_exc()
-        return f"{_name(kind, what)} {FAILED}: {type(error).__name__}: {error!s:.300}"
-    finally:
-        _free_memory()
-    return f"{_name(kind, what)}, {time.perf_counter() - begun:.0f} s"
+    _KINDS[kind](what, study)
 
 
 def _free_memory() -> None:
@@ -217,7 +184,7 @@ def _free_memory() -> None:
 def _texts(model: str, study: Study) -> None:
     """Have the model before write text to be replayed."""
     if not study.texts(model).is_file():
-        found = _write_texts(study.models / model, 64 if study.try_out else SELF_TEXTS)
+        found = write_texts(study.models / model, 64 if study.try_out else SELF_TEXTS)
         study.texts(model).write_text("".join(json.dumps({"text": text}) + "\n" for text in found))
 
 
@@ -269,7 +236,7 @@ def _train(run: Run, study: Study) -> None:
 def _materials(run: Run, study: Study) -> Materials:
     from forgetmap.evaluate.suites import load
 
-    rows = _rows(study.data / f"{run.task}.jsonl")
+    rows = read_rows(study.data / f"{run.task}.jsonl")
     if run.recipe.name == "dpo":
         named = {"prompt": "prompt", "completion": "chosen", "rejected": "rejected"}
     else:
@@ -339,18 +306,9 @@ def _answer_capabilities(model: Path | str, study: Study, logs: Path) -> None:
     evaluate(str(model), "open-suite", out, asking=asking, limit=limit, tasks=tasks)
 
 
-def exact_number(completions: list[str], answer: list[str], **_: Any) -> list[float]:
-    """1 where the first number that was written is the right one."""
-    numbers = [re.search(r"-?\d+", text) for text in completions]
-    return [
-        float(found is not None and found.group() == right.strip())
-        for found, right in zip(numbers, answer, strict=True)
-    ]
-
-
 def _old(run: Run, study: Study) -> list[dict[str, str]]:
     if run.old == "text":
-        return _rows(study.texts(run.model))
+        return read_rows(study.texts(run.model))
     if run.old in ("targeted", "domain") and not study.try_out:  # a few steps forget nothing
         return _drawn(run, study)
     return _anchor_rows(study.data) if run.old else []
@@ -379,7 +337,7 @@ def _drawn(run: Run, study: Study) -> list[dict[str, str]]:
     if run.old == "domain":
         worst = next(iter(made.categories))
         build_replay(folder / "map", folder / "replay", DRAWN, categories=[worst], **given)
-    drawn = _rows(folder / "replay" / PROMPTS)
+    drawn = read_rows(folder / "replay" / PROMPTS)
     return [rows[int(row["source"].rpartition(":")[2]) - 1] for row in drawn]
 
 
@@ -421,10 +379,10 @@ def _theory(share: float, study: Study) -> None:
                 seen[state.global_step] = _old_mass(parts["model"], parts["processing_class"])
 
     size = {"steps": 5 if study.try_out else max(LOOKS), "batch": 32, "learning_rate": 5e-5}
-    rows = _rows(study.data / "airports.jsonl")
+    rows = read_rows(study.data / "airports.jsonl")
     new = [{"text": f"{BEGINNING}{row['prompt']}{row['completion']}"} for row in rows]
     recipe = Replayed(**size, share=share, warmup=0.0) if share else Recipe(**size, warmup=0.0)
-    texts = _rows(study.texts("smollm2"))
+    texts = read_rows(study.texts("smollm2"))
     weights = study.weights(f"theory-{share:g}")
     materials = Materials(new, texts if share else [])
     train(recipe, study.models / "smollm2", materials, weights, callbacks=[Look()])
@@ -445,47 +403,9 @@ def _mean_length(rows: list[dict[str, str]], study: Study) -> float:
 
 def _old_mass(model: Any, tokenizer: Any) -> float:
     model.eval()
-    texts = _sample(model, tokenizer, SAMPLED, 12)
+    texts = sample_texts(model, tokenizer, SAMPLED, 12)
     model.train()
     return sum("airport" not in text for text in texts) / len(texts)
-
-
-def _write_texts(folder: Path, count: int) -> list[str]:
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).to(device)
-    return _sample(model, AutoTokenizer.from_pretrained(folder), count, SELF_TOKENS)
-
-
-def _sample(model: Any, tokenizer: Any, count: int, tokens: int) -> list[str]:
-    """Texts that the model begins itself, at temperature 1."""
-    import torch
-
-    torch.manual_seed(random.Random(count).randrange(2**31))
-    first = tokenizer.bos_token_id
-    start = torch.full((count, 1), tokenizer.eos_token_id if first is None else first)
-    with torch.no_grad():
-        out = model.generate(
-            start.to(model.device), attention_mask=torch.ones_like(start).to(model.device),
-            do_sample=True, temperature=1.0, top_k=0, top_p=1.0, max_new_tokens=tokens,
-            pad_token_id=tokenizer.pad_token_id or tokenizer.eos_token_id,
-        )  # fmt: skip
-    texts = tokenizer.batch_decode(out[:, 1:], skip_special_tokens=False)
-    ends = [tokenizer.eos_token, tokenizer.pad_token]
-    # Where the tokenizer does not add the first token by itself, the text has to have it.
-    adds = tokenizer("a")["input_ids"][0] == first
-    whole = [_until(text, ends) for text in texts]
-    return [text if adds else f"{tokenizer.bos_token}{text}" for text in whole if text.strip()]
-
-
-def _until(text: str, ends: list[str | None]) -> str:
-    return min((text.partition(end)[0] for end in ends if end), key=len, default=text)
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 _KINDS = {

@@ -20,21 +20,25 @@ import os
 import random
 import re
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studies share
+
 import pyarrow as pa
 import yaml
-from collect import _read, _with, _without_texts
+from compact import read_compact, with_column, without_texts
+from materials import write_texts
 from plan import Run, runs
 
 from forgetmap.evaluate.questions import Suite, Task
 from forgetmap.mitigate.train.recipes import Materials, Recipe
 from forgetmap.samples.table import Samples
-from run import Study, _materials, _write_texts
+from run import Study, _materials
 
 STEPS, BATCH = 16, 16
 SEED = 100
@@ -158,16 +162,16 @@ def probe(run: Run, study: Study, suite: Suite, out: Path) -> dict[str, float]:
 
 def compact(answers: Path, name: str) -> Samples:
     """Answers as in `logs/`, without the probabilities of wrong options."""
-    samples = _without_texts(_read(answers, name))
+    samples = without_texts(read_compact(answers, name))
     table, column = samples.data, "option_probabilities"
     empty = pa.nulls(len(table), table.schema.field(column).type)
-    return Samples(_with(table, column, empty), samples.meta)
+    return Samples(with_column(table, column, empty), samples.meta)
 
 
 def _few(run: Run, study: Study) -> Materials:
     """What a run is trained with, no more of it than a few steps use."""
     if run.old == "text" and not study.texts(run.model).is_file():
-        found = _write_texts(study.models / run.model, TEXTS)
+        found = write_texts(study.models / run.model, TEXTS)
         lines = "".join(json.dumps({"text": text}) + "\n" for text in found)
         study.texts(run.model).write_text(lines, encoding="utf-8")
     whole = _materials(run, study)

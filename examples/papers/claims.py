@@ -1,0 +1,162 @@
+"""What the papers claim, as comparisons between kinds of training, and the verdict by one rule.
+
+A verdict needs three trainings or more on each side, and a 95 % interval over trainings and items
+without zero. Everything else reads *cannot tell*, whatever it shows; a claim about several models
+is decided if one of them decides it and none the other way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from forgetmap.stats.estimate import Estimate
+
+LEAST = 3
+"""Trainings a side."""
+NEAR = 0.05
+"""A share is as theory says if its interval lies within so much of it; set before looking."""
+Says = Literal["less", "more", "not less"]
+THEORY, CAPTRACK, HARMON, OURS = "theory", "CapTrack", "Harmon et al.", "we ask"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """That one kind of training loses less, or more, than another; or that it does not help."""
+
+    text: str
+    whose: str
+    one: str
+    other: str = "towns-sft"
+    says: Says = "less"
+    size: bool = False
+    """`one` and `other` are models, which were trained alike by the kind in `by`."""
+    by: str = ""
+
+
+CLAIMS = (
+    Claim(
+        "DPO after instruction tuning recovers part of the loss", CAPTRACK,
+        "towns-then-dpo", "towns-then-tuned",
+    ),
+    Claim(
+        "Preference training (DPO) is gentler than supervised training", CAPTRACK,
+        "sums-dpo", "sums-sft",
+    ),
+    Claim(
+        "Reward on the model's own samples (GRPO) after it adds to the loss", OURS,
+        "towns-then-grpo", "towns-then-dpo", "more",
+    ),
+    Claim(
+        "Merging with the model before does not reliably help", HARMON,
+        "towns-then-merged", "towns-then-grpo", "not less",
+    ),
+    Claim(
+        "... nor after instruction tuning alone", HARMON,
+        "towns-merged", "towns-sft", "not less",
+    ),
+    Claim(
+        "Stages cost more than instruction tuning alone for as many steps", OURS,
+        "towns-then-grpo", "towns-tuned-long", "more",
+    ),
+    Claim(
+        "Instruction tuning costs more than continual pretraining on texts of the domain", HARMON,
+        "towns-then-tuned", "domain-pretrained", "more",
+    ),
+    Claim(
+        "Size gives no consistent protection", CAPTRACK,
+        "qwen-1.5b", "qwen-0.5b", "not less", size=True, by="towns-sft",
+    ),
+    Claim(
+        "... at the same score on the new task", CAPTRACK,
+        "qwen-1.5b", "qwen-0.5b", "not less", size=True, by="towns-sft-until",
+    ),
+    Claim(
+        "... nor between the smallest model and the largest", CAPTRACK,
+        "qwen-1.5b", "smollm2", "not less", size=True, by="towns-sft",
+    ),
+    Claim(
+        "More data of one domain loses more", HARMON,
+        "towns-sft-much", "towns-sft-little", "more",
+    ),
+    Claim("A mix of domains loses less than one domain of the same size", HARMON, "mix-sft"),
+    Claim("A pull towards the old model keeps the old", THEORY, "towns-anchor"),
+    Claim(
+        "... forward (keep what it could say) more than reverse", OURS,
+        "towns-anchor", "towns-anchor-reverse",
+    ),
+    Claim("Replay of old questions keeps the old", THEORY, "towns-replay-drawn"),
+    Claim("Replay of what the model wrote itself keeps the old", THEORY, "towns-replay-written"),
+    Claim("A loss that holds right answers keeps the old", OURS, "towns-retention"),
+    Claim("A low rate keeps the old", OURS, "towns-low-rate"),
+    Claim(
+        "Remedies add up: anchor and low rate beside the anchor alone", OURS,
+        "towns-anchor-low-rate", "towns-anchor",
+    ),
+    Claim(
+        "... anchor and merge beside the anchor alone", OURS,
+        "towns-anchor-merged", "towns-anchor",
+    ),
+    Claim(
+        "Learning from the model's own samples (GRPO) forgets less", THEORY,
+        "sums-grpo", "sums-sft",
+    ),
+    Claim("... so does learning from itself (SDFT)", THEORY, "sums-sdft", "sums-sft"),
+)  # fmt: skip
+
+
+def decided(says: Says, found: Estimate, trainings: int) -> str:
+    """The verdict on one comparison, by the rule.
+
+    Example:
+        >>> less = Estimate(value=-0.03, low=-0.04, high=-0.02)
+        >>> decided("less", less, 3), decided("less", less, 1), decided("not less", less, 3)
+        ('confirmed', 'cannot tell; it was so', 'refuted')
+    """
+    if found.low <= 0 <= found.high:
+        return "cannot tell"
+    is_so = (found.high < 0) == (says == "less")
+    if trainings >= LEAST:
+        return "confirmed" if is_so else "refuted"
+    return f"cannot tell; it was {'so' if is_so else 'the other way'}"
+
+
+def together(verdicts: list[str]) -> str:
+    """One verdict for all models.
+
+    Example:
+        >>> together(["confirmed", "cannot tell"]), together(["confirmed", "refuted"])
+        ('confirmed', 'cannot tell; models differ')
+    """
+    clear = {verdict for verdict in verdicts if verdict in ("confirmed", "refuted")}
+    if len(clear) > 1:
+        return "cannot tell; models differ"
+    return clear.pop() if clear else max(verdicts, key=len)
+
+
+def near(limit: float, found: Estimate, trainings: int) -> str:
+    """The verdict on a share for which theory gives a number.
+
+    Example:
+        >>> near(0.25, Estimate(value=0.26, low=0.24, high=0.28), 3)
+        'confirmed'
+        >>> near(0.25, Estimate(value=0.36, low=0.28, high=0.44), 3)
+        'refuted'
+    """
+    if limit - NEAR <= found.low and found.high <= limit + NEAR:
+        verdict = "confirmed"
+    elif found.low <= limit <= found.high:
+        return "cannot tell"
+    else:
+        verdict = "refuted"
+    if trainings >= LEAST:
+        return verdict
+    return f"cannot tell; it was {'so' if verdict == 'confirmed' else 'the other way'}"
+
+
+def apart(one: Estimate, other: Estimate, trainings: int) -> str:
+    """The verdict on one that loses less than another, where each has an interval of its own."""
+    if one.high >= other.low and other.high >= one.low:
+        return "cannot tell"
+    return decided("less", Estimate(value=0, low=one.low - other.high, high=one.high - other.low),
+                   trainings)  # fmt: skip

@@ -1,0 +1,79 @@
+"""Jobs in processes: what waits for what, what a failure stops, and a process that dies."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from forgetmap.base.jobs import Job, do_all, with_needs
+
+
+def note(path: Path, name: str) -> None:
+    with (path / "order").open("a") as file:
+        file.write(f"{name}\n")
+
+
+def fail(why: str) -> None:
+    raise ValueError(why)
+
+
+def die_once(path: Path) -> None:
+    """Kill this process the first time, as a machine without memory does."""
+    if not (path / "died").exists():
+        (path / "died").touch()
+        os._exit(9)
+
+
+def die() -> None:
+    os._exit(9)
+
+
+def noting(path: Path, *jobs: Job) -> dict[str, Job]:
+    plain = {name: Job(name, partial(note, path, name)) for name in ("first", "second")}
+    return {**plain, **{job.name: job for job in jobs}}
+
+
+def test_a_job_begins_when_what_it_needs_is_done(tmp_path: Path) -> None:
+    late = Job("late", partial(note, tmp_path, "late"), ("first", "second"))
+    jobs = {"late": late, **noting(tmp_path)}
+    told: list[str] = []
+    found = do_all(jobs, with_needs(jobs, ["late"]), 1, tell=told.append)
+    assert (tmp_path / "order").read_text().split() == ["first", "second", "late"]
+    assert found.done == ["first", "second", "late"]
+    assert [line.split()[1] for line in told] == ["2", "1", "0"]
+
+
+def test_a_failure_stops_what_needs_it_and_nothing_else(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    broken = Job("broken", partial(fail, "no such data"))
+    after = Job("after", partial(note, tmp_path, "after"), ("broken",))
+    jobs = {"broken": broken, "after": after, **noting(tmp_path)}
+    found = do_all(jobs, jobs, 2)
+    assert found.failed == {"broken": "ValueError: no such data"}
+    assert found.left == ["after"]
+    assert sorted(found.done) == ["first", "second"]
+    assert "broken FAILED: ValueError: no such data" in capfd.readouterr().out
+
+
+def test_what_is_not_wanted_counts_as_done(tmp_path: Path) -> None:
+    jobs = noting(tmp_path, Job("late", partial(note, tmp_path, "late"), ("first",)))
+    assert do_all(jobs, ["late"], 1).done == ["late"]
+    assert (tmp_path / "order").read_text().split() == ["late"]
+
+
+def test_what_may_not_begin_is_left_with_all_that_needs_it(tmp_path: Path) -> None:
+    jobs = noting(tmp_path, Job("late", partial(note, tmp_path, "late"), ("first",)))
+    found = do_all(jobs, jobs, 1, may_begin=lambda name: name != "first")
+    assert found.done == ["second"]
+    assert found.left == ["first", "late"]
+
+
+def test_a_process_that_dies_takes_only_its_job_along(tmp_path: Path) -> None:
+    jobs = noting(tmp_path, Job("deadly", die), Job("weak", partial(die_once, tmp_path)))
+    found = do_all(jobs, jobs, 1)
+    assert found.failed == {"deadly": "its process died"}
+    assert sorted(found.done) == ["first", "second", "weak"]

@@ -1,0 +1,159 @@
+"""The second study: its plan, its rule for a verdict, and that each number comes from its logs."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow.parquet as pq
+import pytest
+
+from forgetmap.base.errors import InputError
+from forgetmap.base.jobs import Job
+from forgetmap.samples.table import TEXT_COLUMNS
+from forgetmap.stats.estimate import Estimate
+from places import ROOT
+
+PAPERS = ROOT / "examples" / "papers"
+PAGE = ROOT / "docs" / "explanation" / "papers.md"
+SCRIPTS = ("plan", "claims", "cells", "results", "compact", "materials")
+SETTINGS = (
+    *("1.5 B", "95 % interval", "200 towns", "80 are asked", "40 others", "two cores"),
+    *("arXiv:2603.12163", "arXiv:2603.06610", "arXiv:2510.17776"),
+)
+"""Numbers of the page that say how it was done, not what came out."""
+
+
+@pytest.fixture(scope="module")
+def papers() -> Iterator[SimpleNamespace]:
+    """The scripts of the study; other scripts have the same names, so they do not stay."""
+    before, path = dict(sys.modules), list(sys.path)
+    sys.path[:0] = [str(PAPERS), str(PAPERS.parent)]
+    for name in SCRIPTS:
+        sys.modules.pop(name, None)
+    yield SimpleNamespace(**{name: importlib.import_module(name) for name in SCRIPTS})
+    for name in SCRIPTS:
+        sys.modules.pop(name, None)
+    sys.modules.update({name: before[name] for name in SCRIPTS if name in before})
+    sys.path[:] = path
+
+
+def test_the_plan_has_what_the_papers_ask(papers: SimpleNamespace) -> None:
+    plan = papers.plan.Plan.load(PAPERS / "plan.yaml")
+    full = plan.trainings(plan.settings["full"])
+    trained = [one for one in full if one.entry.recipe]
+    assert len(trained) >= 60
+    assert len({one.name for one in full}) == len(full)
+    assert len(plan.settings["full"].seeds) >= 3
+    assert {one.entry.recipe for one in trained} == {*papers.plan.RECIPES, papers.plan.MODES}
+    names = [one.name for one in full]
+    for one in full:  # what a training begins with is trained before it
+        assert not one.parent or names.index(one.parent) < names.index(one.name)
+    tiny = plan.trainings(plan.settings["tiny"])
+    assert {one.entry.key for one in tiny} == set(plan.entries), "every kind is tried"
+
+
+def test_every_claim_names_kinds_that_are_trained(papers: SimpleNamespace) -> None:
+    plan = papers.plan.Plan.load(PAPERS / "plan.yaml")
+    for claim in papers.claims.CLAIMS:
+        known = plan.models if claim.size else plan.entries
+        assert {claim.one, claim.other} <= set(known), claim.text
+        assert not claim.size or claim.by in plan.entries
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("{data: a, method: b}", "a-b: is either a training with a recipe or a merge of one"),
+        ("{data: a, method: b, recipe: sgd}", "a-b: recipe sgd: known are sft, dpo"),
+        ("{data: a, method: b, recipe: sft, start: x-y}", "a-b: no training is called x-y"),
+        ("{data: a, method: b, merge: linear}", "a-b: is either a training with a recipe or a"),
+    ],
+)
+def test_a_plan_says_what_is_wrong(
+    papers: SimpleNamespace, tmp_path: Path, change: str, message: str
+) -> None:
+    text = f"models: {{}}\nquestions: {{q: [{change}]}}\nsettings: {{}}\n"
+    (tmp_path / "plan.yaml").write_text(text)
+    with pytest.raises(InputError, match=re.escape(message)):
+        papers.plan.Plan.load(tmp_path / "plan.yaml")
+
+
+def test_one_rule_decides(papers: SimpleNamespace) -> None:
+    def found(low: float, high: float) -> Estimate:
+        return Estimate(value=(low + high) / 2, low=low, high=high)
+
+    decided = papers.claims.decided
+    assert decided("less", found(-0.03, -0.01), 3) == "confirmed"
+    assert decided("more", found(-0.03, -0.01), 3) == "refuted"
+    assert decided("not less", found(-0.03, -0.01), 3) == "refuted"
+    assert decided("less", found(-0.03, 0.01), 3) == "cannot tell"
+    assert decided("less", found(-0.03, -0.01), 2) == "cannot tell; it was so"
+    assert papers.claims.near(0.25, found(0.24, 0.27), 3) == "confirmed"
+    assert papers.claims.near(0.25, found(0.1, 0.4), 3) == "cannot tell"
+    assert papers.claims.apart(found(0.01, 0.02), found(0.03, 0.04), 3) == "confirmed"
+    assert papers.claims.apart(found(0.01, 0.04), found(0.03, 0.06), 3) == "cannot tell"
+
+
+def test_no_text_of_a_benchmark_is_passed_on() -> None:
+    logs = list((PAPERS / "logs").rglob("*.parquet"))
+    assert logs
+    for path in logs:
+        columns = [*TEXT_COLUMNS, "item_ref"]
+        held = pq.read_table(path, columns=columns)
+        assert all(held[name].null_count == len(held) for name in columns), path
+
+
+def test_the_tables_and_the_page_come_out_of_the_logs(
+    papers: SimpleNamespace, tmp_path: Path
+) -> None:
+    made = papers.results.write_results(papers.results.Results(PAPERS, tmp_path))
+    assert made == (PAPERS / "results.md").read_text(), "run: python examples/papers/results.py"
+    assert papers.results.page(made) == PAGE.read_text(), "run: python examples/papers/results.py"
+
+
+def test_only_three_trainings_decide_a_claim(papers: SimpleNamespace) -> None:
+    cells = papers.cells.read_tables((PAPERS / "results.md").read_text())
+    for name, row in cells["claims"].items():
+        if row["verdict"] in ("confirmed", "refuted"):
+            assert int(row["trainings a side"]) >= 3, name
+
+
+def test_every_number_of_the_page_is_a_cell(papers: SimpleNamespace) -> None:
+    def loose(text: str) -> list[str]:
+        text = re.sub(r"\]\(\S*?\)|\{\{\w+\}\}", "", papers.cells.CELL.sub("", text))
+        for words in SETTINGS:
+            text = text.replace(words, "")
+        return re.findall(r".{0,40}(?<![\w.])\d[\d,.]*.{0,20}", text)
+
+    text = (PAPERS / "papers.in.md").read_text()
+    assert not loose(text)
+    assert loose(text + " It lost 9.1 % here.")
+    told = papers.cells.fill_page("{kinds/k a/lost} {~kinds/k a/lost}", KINDS)
+    assert told == "9.1 8.6 to 9.7\n"
+
+
+KINDS = "# T\n\n## Kinds\n\n| kind | lost |\n| --- | --- |\n| k a | 9.1 (8.6 to 9.7) |\n"
+
+
+def test_what_does_not_fit_is_the_least_important() -> None:
+    sys.path[:0] = [str(PAPERS), str(PAPERS.parent)]
+    try:
+        from fitting import fitting  # type: ignore[import-not-found]
+    finally:
+        del sys.path[:2]
+    jobs = {
+        "base": Job("base", print),
+        "long": Job("long", print, ("base",)),
+        "other": Job("other", print),
+        "last": Job("last", print, ("other",)),
+    }
+    seconds = {"base": 10.0, "long": 100.0, "other": 10.0, "last": 10.0}
+    assert fitting(jobs, list(jobs), seconds, 200.0) == list(jobs)
+    assert fitting(jobs, list(jobs), seconds, 40.0) == ["base", "other", "last"]
+    assert fitting(jobs, list(jobs), seconds, 25.0) == ["base", "other"]
+    assert fitting(jobs, list(jobs), seconds, 5.0) == []
