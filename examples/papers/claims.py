@@ -2,7 +2,8 @@
 
 A verdict needs three trainings or more on each side, and a 95 % interval over trainings and items
 without zero. Everything else reads *cannot tell*, whatever it shows; a claim about several models
-is decided if one of them decides it and none the other way.
+is decided if one of them decides it and none the other way. That something does not *reliably* help
+is not refuted by a case where it helps.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ LEAST = 3
 """Trainings a side."""
 NEAR = 0.05
 """A share is as theory says if its interval lies within so much of it; set before looking."""
-Says = Literal["less", "more", "not less"]
+Says = Literal["less", "more", "not reliably"]
 THEORY, CAPTRACK, HARMON, OURS = "theory", "CapTrack", "Harmon et al.", "we ask"
 
 
@@ -49,11 +50,11 @@ CLAIMS = (
     ),
     Claim(
         "Merging with the model before does not reliably help", HARMON,
-        "towns-then-merged", "towns-then-grpo", "not less",
+        "towns-then-merged", "towns-then-grpo", "not reliably",
     ),
     Claim(
         "... nor after instruction tuning alone", HARMON,
-        "towns-merged", "towns-sft", "not less",
+        "towns-merged", "towns-sft", "not reliably",
     ),
     Claim(
         "Stages cost more than instruction tuning alone for as many steps", OURS,
@@ -65,15 +66,15 @@ CLAIMS = (
     ),
     Claim(
         "Size gives no consistent protection", CAPTRACK,
-        "qwen-1.5b", "qwen-0.5b", "not less", size=True, by="towns-sft",
+        "qwen-1.5b", "qwen-0.5b", "not reliably", size=True, by="towns-sft",
     ),
     Claim(
         "... at the same score on the new task", CAPTRACK,
-        "qwen-1.5b", "qwen-0.5b", "not less", size=True, by="towns-sft-until",
+        "qwen-1.5b", "qwen-0.5b", "not reliably", size=True, by="towns-sft-until",
     ),
     Claim(
         "... nor between the smallest model and the largest", CAPTRACK,
-        "qwen-1.5b", "smollm2", "not less", size=True, by="towns-sft",
+        "qwen-1.5b", "smollm2", "not reliably", size=True, by="towns-sft",
     ),
     Claim(
         "More data of one domain loses more", HARMON,
@@ -110,13 +111,15 @@ def decided(says: Says, found: Estimate, trainings: int) -> str:
 
     Example:
         >>> less = Estimate(value=-0.03, low=-0.04, high=-0.02)
-        >>> decided("less", less, 3), decided("less", less, 1), decided("not less", less, 3)
+        >>> decided("less", less, 3), decided("less", less, 1), decided("more", less, 3)
         ('confirmed', 'cannot tell; it was so', 'refuted')
+        >>> decided("not reliably", less, 3)
+        'cannot tell; it was the other way'
     """
     if found.low <= 0 <= found.high:
         return "cannot tell"
     is_so = (found.high < 0) == (says == "less")
-    if trainings >= LEAST:
+    if trainings >= LEAST and (is_so or says != "not reliably"):
         return "confirmed" if is_so else "refuted"
     return f"cannot tell; it was {'so' if is_so else 'the other way'}"
 

@@ -90,7 +90,8 @@ def test_one_rule_decides(papers: SimpleNamespace) -> None:
     decided = papers.claims.decided
     assert decided("less", found(-0.03, -0.01), 3) == "confirmed"
     assert decided("more", found(-0.03, -0.01), 3) == "refuted"
-    assert decided("not less", found(-0.03, -0.01), 3) == "refuted"
+    assert decided("not reliably", found(0.01, 0.03), 3) == "confirmed"
+    assert decided("not reliably", found(-0.03, -0.01), 3) == "cannot tell; it was the other way"
     assert decided("less", found(-0.03, 0.01), 3) == "cannot tell"
     assert decided("less", found(-0.03, -0.01), 2) == "cannot tell; it was so"
     assert papers.claims.near(0.25, found(0.24, 0.27), 3) == "confirmed"
