@@ -60,6 +60,13 @@ def calibrate(place: Place, model: str) -> None:
     path.write_text(json.dumps(Speed(ask, write, load, steps, begin)._asdict()))
 
 
+def is_outdated(place: Place, model: str) -> bool:
+    """Whether a plan that has grown since trains a model by a recipe that was not timed."""
+    path = place.work / "calibration" / f"{model}.json"
+    timed = json.loads(path.read_text())["steps"] if path.is_file() else {}
+    return path.is_file() and not timed.keys() >= _one_of_each(place, model).keys()
+
+
 def _time(place: Place, asked: Any, suite: str, model: str, limit: int) -> float:
     out = place.run(f"calibration-{model}") / f"{suite}-{limit}"
     shutil.rmtree(out, ignore_errors=True)

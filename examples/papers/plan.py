@@ -202,7 +202,9 @@ def recipe_of(entry: Entry, setting: Setting, rate: float, seed: int, steps: int
     options = {**setting.recipes.get(name, {}), **entry.options}
     if name == MODES:
         name = "replay" if options["share"] else "sft"
-        options = {**options, "warmup": 0.0} if options["share"] else {"warmup": 0.0}
+        options["warmup"] = 0.0
+        if not options["share"]:
+            del options["share"]
     common: dict[str, Any] = {
         "steps": steps or max(1, round(setting.steps * entry.steps)),
         "batch": setting.batch,

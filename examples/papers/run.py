@@ -22,7 +22,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studies share
 
-from budget import SLACK, Estimates
+from budget import SLACK, Estimates, is_outdated
 from fitting import fitting
 from plan import Plan, Training
 from prepare import prepare
@@ -49,6 +49,9 @@ def main() -> None:
     jobs = {name: _job(place, name, *one) for name, one in planned.items()}
     if chosen.have:
         restore(place, chosen.have)
+    for name, (kind, model) in planned.items():
+        if kind == "calibrate" and is_outdated(place, model):
+            place.mark(name).unlink(missing_ok=True)
     left = undone(place, jobs)
     first = _run(jobs, _calibrations(planned, jobs, left), chosen.workers)
     left = undone(place, jobs)

@@ -72,13 +72,18 @@ def test_the_study_runs_goes_on_and_says_what_failed(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(plan)
 
     start_and_kill(tmp_path, tmp_path / "killed.txt")
-    before = marks(tmp_path)
+    timed = tmp_path / "work" / "calibration" / "smollm2.json"
+    speed = json.loads(timed.read_text())
+    del speed["steps"]["anchor"]  # as of a plan that did not have this recipe yet
+    timed.write_text(json.dumps(speed))
+    before = {name: at for name, at in marks(tmp_path).items() if name != "calibrate-smollm2"}
     budget = subprocess.run(
         command(tmp_path, "--minutes", "0.01"), capture_output=True, text=True, check=False
     )
     assert budget.returncode == 2, budget.stderr
     assert "fits into 0.01 minutes of 2: 0 jobs" in budget.stdout
     assert "smollm2-towns-modes-10-0" in budget.stdout.split("left out: ")[1]
+    assert "anchor" in json.loads(timed.read_text())["steps"], "what is new in a plan is timed"
 
     done = subprocess.run(
         command(tmp_path, "--minutes", "30"), capture_output=True, text=True, check=False
