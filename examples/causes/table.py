@@ -27,7 +27,7 @@ BAR, ENOUGH = 0.9, 20
 """Precision and recall that are asked for, of every cause with so many cases."""
 OLD_LOOKS = ("", "fourth_", "fifth_", "sixth_", "seventh_", "eighth_", "ninth_", "tenth_")
 FRESH = "eleventh_"
-"""The last look, labelled after the rules were frozen. Since then they were mended on it too."""
+"""The last look, labelled after the rules were frozen and before they were mended on it."""
 
 _TOLD = ("label", "label_a", "label_b", "found", "mended")
 SWEDISH = "tenth-gemma-swedish"
@@ -90,8 +90,9 @@ def texts() -> list[str]:
     """What the page on causes shows; the last look from when it has labels."""
     labels = LABELLED / f"{FRESH}labels.jsonl"
     rows = labelled(FRESH) if labels.exists() else []
-    fresh = [*fresh_look(rows), unknown_language(rows)] if rows else []
-    return [*fresh, before_the_merge(), verdict(), *eighth_look().split("\n\n"), earlier_looks()]
+    fresh = [*fresh_look(rows), by_model(rows)] if rows else []
+    tenth = [before_the_merge(), unknown_language()]
+    return [*fresh, *tenth, verdict(), *eighth_look().split("\n\n"), earlier_looks()]
 
 
 def fresh_look(rows: Rows) -> list[str]:
@@ -107,6 +108,15 @@ def fresh_look(rows: Rows) -> list[str]:
     ]
 
 
+def by_model(rows: Rows) -> str:
+    """How often rules and label agree on the answers of each model."""
+    models: dict[str, Rows] = {}
+    for row in rows:
+        models.setdefault(row["source"].split(", ")[0], []).append(row)
+    parts = [f"{_agree(own)} of {len(own)} ({name})" for name, own in models.items()]
+    return f"By the model that answered, they agree on {', '.join(parts)}."
+
+
 def before_the_merge() -> str:
     """What the tenth look found with the causes of its time."""
     rows = labelled("tenth_", merged=False)
@@ -117,8 +127,9 @@ def before_the_merge() -> str:
     )
 
 
-def unknown_language(rows: Rows) -> str:
-    """What a language cost that the rules did not know: the one of the run in Swedish."""
+def unknown_language() -> str:
+    """What a language cost in the tenth look that the rules did not know: Swedish."""
+    rows = labelled("tenth_")
     missed = [row for row in rows if row["label"] == "language" and row["found"] != "language"]
     known = [row for row in rows if row.get("pair") != SWEDISH]
     swedish = sum(row.get("pair") == SWEDISH for row in missed)
