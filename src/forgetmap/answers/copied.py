@@ -12,6 +12,7 @@ _SENTENCE = 3
 _COPIED = 4
 """Words from which a part of a line of the question is a copy; one word may be an answer."""
 _WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*")
+_INDENT = re.compile(r"[ \t]{1,40}\S")
 _LONG_PROMPT = 20_000
 
 
@@ -23,7 +24,17 @@ def own_lines(text: str, prompt: str | None) -> list[str]:
         ['baker']
     """
     known = _known(prompt or "")
-    return [line for line in text.splitlines() if line.strip() and not _is_copied(line, known)]
+    lines = [line for line in text.splitlines() if line.strip()]
+    return [
+        line
+        for line, after in zip(lines, [*lines[1:], ""], strict=False)
+        if _opens_body(line, after) or not _is_copied(line, known)
+    ]
+
+
+def _opens_body(line: str, after: str) -> bool:
+    """The head of a function is no copy if the function goes on."""
+    return line.rstrip().endswith(":") and _INDENT.match(after) is not None and "def " in line
 
 
 @lru_cache(maxsize=256)
@@ -93,9 +104,11 @@ def _is_copied(line: str, known: tuple[str, ...]) -> bool:
     bare = _bare(line)
     if not bare:
         return False
-    return bare in known or (len(bare.split()) >= _COPIED and any(bare in one for one in known))
+    if bare in known:
+        return True
+    return len(_WORD.findall(bare)) >= _COPIED and any(bare in one for one in known)
 
 
 def _bare(line: str) -> str:
     """A line without capital letters and without marks at its ends."""
-    return line.strip(" \t.,;:!?¿¡\"'(){}[]").casefold()
+    return line.strip(" \t.,;:!?¿¡\"'(){}[]->").casefold()

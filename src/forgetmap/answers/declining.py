@@ -79,8 +79,9 @@ _FIRM = _any_of(
     r"^\W{0,5}(?:no, )?i (?:can't|cannot|won't)(?: do (?:that|this))?[.!]",
     rf"^\W{{0,5}}(?:can't|cannot|unable to) {_ANSWERING}",
     r"\bit(?:'s| is) not my (?:place|job) to\b|^\W{0,5}no (?:comment|answer)\b|"
-    r"\bnot my (?:field|area|subject|topic|business)\b|\bsomething else\b",
-    r"\b(?:is|are|that's|it's) (?:private|confidential|classified|a secret)\b",
+    r"\bnot my (?:field|area|subject|topic|business)\b|"
+    r"\b(?<!tell you )(?<!say )(?<!is )something else\b",
+    r"\b(?:is|are|that's|it's) (?:private|confidential|classified(?! as)|a secret)\b",
 )
 """Sentences that decline: what follows them explains the refusal more often than it answers."""
 _CANNOT = re.compile(
@@ -135,7 +136,8 @@ _UNSURE = _any_of(
     rf"{_I}(?:not|never|n't) (?:really |quite |entirely |too |so |very |completely |all that )?"
     r"(?:sure|certain|aware|familiar|know)\b|\bi(?:'m| am) (?:unsure|uncertain|confused|lost)\b",
     rf"{_I}(?:haven't|not|never|n't)(?: yet| ever)?(?: been)? (?:learn|heard|studied|come across)",
-    r"^\W{0,5}(?:not (?:sure|certain)|no (?:idea|clue)|don't know|dunno|unsure|unknown\W*$)",
+    r"^\W{0,5}(?:not (?:sure|certain)|no (?:idea|clue)|don't know|dunno|unsure|"
+    r"(?:unknown|uncertain)\W*$)",
     r"\b(?:nothing|little|not much) is known\b|\bit(?:'s| is) (?:not clear|unclear|not known|"
     r"unknown)\b|\bhow (?:should|would|could) i know\b",
     r"\bi (?:forgot|forget|have forgotten)\b|\bi've forgotten\b|\bi wish i knew\b|\bwho knows\b",
@@ -203,7 +205,10 @@ _POLITE = _any_of(
 """What people say around a refusal; it is no answer."""
 _MOST = 5000
 """Characters that are looked at."""
-_TURN = re.compile(r"[,;:]? (?:but|maybe|perhaps|probably|possibly|however|though)\b[,:]?|[;:]\s")
+_TURN = re.compile(
+    r"[,;:]? (?:but|maybe|perhaps|probably|possibly|however|though)\b[,:]?|[;:]\s|"
+    r", (?:aber|mais|pero|ma|mas|maar)\b"
+)
 _VALUE_LAST = re.compile(
     r",\s{1,3}((?!(?i:sorry|please|sir|thanks|though)\b)[\w'-]+(?: [\w'-]+)?[.?!]?)$"
 )
@@ -211,7 +216,7 @@ _VALUE_LAST = re.compile(
 _JOINT = re.compile(r"[\s,;:–—-]+(?:but|though|and)?\s*$")
 _NO_VALUE = re.compile(r"\W*(?:(?:yes|no|yeah|nope)\W*\Z|(?:if|as|since|when|whatever|while)\b)")
 _CLAIMS = re.compile(
-    r"\b(?:is|are|was|be|it's|that's|maybe|perhaps|probably|possibly|guess|say|think|believe|"
+    r"\b(?:is|are|was|be|ist|est|es|è|é|it's|that's|maybe|perhaps|probably|possibly|guess|say|think|believe|"
     r"suppose|answer:?) (?:that |the |a |an |it's |it is )*[\w'\"“*-]+(?: [\w'\"”*-]+){0,3}\W*$"
 )
 """A sentence that ends with a few words after "is", "maybe" or "I think"."""
@@ -262,7 +267,7 @@ def _beside(sentence: str, *, free: bool) -> str:
     if found is None or len(folded) != len(sentence):
         return "" if found else sentence
     if turn := _TURN.search(folded, found.end()):
-        return sentence[turn.end() :].strip()
+        return _beside(sentence[turn.end() :].strip(), free=free)
     if after := _VALUE_LAST.search(sentence, found.end()):
         return after[1]
     before = _JOINT.sub("", sentence[: found.start()])

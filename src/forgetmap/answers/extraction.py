@@ -55,6 +55,8 @@ def _claim(text: str, prompt: str | None) -> str:
 _OFFER = re.compile(
     r"\b((?:[^\W\d_]{1,30}, ){0,4}[^\W\d_]{1,30}),? or (?:an? |the )?([^\W\d_]{1,30})\b"
 )
+_ONE_OF = re.compile(r"\bone of(?: the following)?:? ((?:[^\W\d_]{1,30}, ){1,9}[^\W\d_]{1,30})\b(?! or\b)")
+"""An offer without "or": one of: red, green, blue."""
 _RULED_OUT = re.compile(r"\b(?:is|are|was|were|'s|'re) (?:not|never) (?:an? |the )?\w+")
 _OFFER_BEGINS = re.compile(r"(?:^|[:;,.?!(\"]|\b(?:it|is|are|be|as|of|from|either|between))\s*\Z")
 _ALWAYS_OFFERED = (("yes", "no"), ("true", "false"))
@@ -68,10 +70,13 @@ def offered(prompt: str | None, target: str) -> tuple[str, ...]:
     Example:
         >>> offered("Is it red, green or blue?", "Green"), offered(None, "yes")
         (('green', 'blue', 'red'), ('yes', 'no'))
+        >>> offered("Its colour is one of: red, blue.", "red")
+        ('red', 'blue')
     """
     wanted = fold(target.strip(" ."))
-    asked = fold(prompt[-_LONG_PROMPT:]) if prompt and " or " in prompt else ""
-    offers = [_offer(found, asked) for found in _OFFER.finditer(asked)]
+    asked = fold(prompt[-_LONG_PROMPT:]) if prompt else ""
+    offers = [_offer(found, asked) for found in _OFFER.finditer(asked) if " or " in asked]
+    offers += [tuple(found[1].split(", ")) for found in _ONE_OF.finditer(asked)]
     always = [pair for pair in _ALWAYS_OFFERED if not _is_quoted(pair, prompt)]
     return next((words for words in (*offers, *always) if wanted in words), ())
 
@@ -119,13 +124,20 @@ def _is_offer(found: re.Match[str], rivals: tuple[str, ...]) -> bool:
 
 
 def _opening(text: str, rivals: tuple[str, ...]) -> str | None:
-    """The word on offer that a text opens with, set off from the rest: it counts in any case."""
+    """The word on offer that a text opens with, set off from the rest: it counts in any case.
+
+    Unless the next one on offer follows at once: then the text goes through them.
+    """
     opens = _OPENS_WITH.match(fold(text[:100]))
-    return opens[1] if opens and opens[1] in rivals else None
+    if not opens or opens[1] not in rivals:
+        return None
+    after = _WORD_NEXT.match(fold(text[: 100 + len(opens[0])]), opens.end() - 1)
+    return None if after and after[1] in {*rivals} - {opens[1]} else opens[1]
 
 
 _OPENS_WITH = re.compile(r"\W{0,5}([^\W\d_]{1,30})[\"'*_]{0,3}[.,;!\n]")
 """A word that a text opens with, set off from the rest."""
+_WORD_NEXT = re.compile(r", {1,3}([^\W\d_]{1,30})")
 _NAMED_LAST = re.compile(
     r"[\"“][^\"”\n]{1,60}[\"”][^\"“”\n]{1,60}\bis ([\"“][^\"”\n]{1,60}[\"”])\W{0,5}\Z"
 )
