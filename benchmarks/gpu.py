@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from forgetmap.evaluate.prompts import Request
 
 TASKS = ("atlas_capitals", "atlas_currencies", "atlas_holidays", "atlas_arithmetic")
-CHECKED = 400
-"""Items that are scored on the processor too."""
 PLAIN_BATCH = 256
 LM_EVAL_BATCH = 64
 WRITTEN = 64
@@ -66,15 +64,15 @@ def load(path: str, shots: int) -> list[Request]:
 
 def main(given: argparse.Namespace) -> None:
     if given.requests:
-        measure(given.folder, given.requests, given.device)
+        measure(given.folder, given.requests, given.device, given.checked)
         return
     with tempfile.TemporaryDirectory() as place:
         path = str(Path(place) / "requests.jsonl")
         make(path)
-        measure(given.folder, path, given.device)
+        measure(given.folder, path, given.device, given.checked)
 
 
-def measure(folder: str, path: str, device: str) -> None:
+def measure(folder: str, path: str, device: str, check: int) -> None:
     import torch
     import transformers
 
@@ -96,7 +94,7 @@ def measure(folder: str, path: str, device: str) -> None:
     print("\n| against the processor, float32 | items | largest difference | answers changed |")
     print("| --- | --- | --- | --- |")
     for shots in (0, 5):
-        checked = load(path, shots)[:CHECKED]
+        checked = load(path, shots)[:check]
         expected = packed(here, checked)
         for dtype, model in models.items():
             print(f"| {shots} examples, {dtype} | {agreement(packed(model, checked), expected)} |")
@@ -256,6 +254,7 @@ if __name__ == "__main__":
     parser.add_argument("--requests", metavar="FILE")
     parser.add_argument("--make", metavar="FILE", help="only write the requests")
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--checked", type=int, default=400, help="items for the processor, too")
     given = parser.parse_args()
     if given.make:
         make(given.make)

@@ -1,12 +1,13 @@
 """Measure how far the ways to run one model are apart: same weights, same items, other roads.
 
-Usage: ``python benchmarks/parity.py MODEL.gguf [--items 500] [--out benchmarks/parity]``
+Usage: ``python benchmarks/parity.py MODEL.gguf [--card] [--items 500] [--out benchmarks/parity]``
 
 Items of the suite `atlas` with four options. The reference is float32 in this process, with the
 GGUF file converted to a folder. Every other road is compared with it: the largest difference and
 the median difference between two log-likelihoods of one option, and the items whose best option is
 another one. llama.cpp's server reads the file itself (needs `xllamacpp`); 8 bits need
-`bitsandbytes`. A road that cannot be run is named as not run.
+`bitsandbytes`. With `--card` the roads are those of a graphics card; the reference stays the
+processor. A road that cannot be run is named as not run.
 
 Writes ``OUT.json``, a road at a time: the same command again measures what is missing. The table
 goes into ``OUT.md``.
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 SMALL_MEMORY = "cpu=300MB"
 """Less than SmolLM2 in float32 takes, so that a part of it lies on the disk until it is needed."""
+SMALL_CARD = "0=300MB,cpu=8GB"
+"""The same on a card: a part of it waits in memory."""
 Tasks = list[list["Request"]]
 Road = Callable[[Tasks], list[tuple[float, ...]]]
 
@@ -42,6 +45,7 @@ Road = Callable[[Tasks], list[tuple[float, ...]]]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("gguf", type=Path)
+    parser.add_argument("--card", action="store_true", help="the roads of a graphics card")
     parser.add_argument("--items", type=int, default=500)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/parity"))
     given = parser.parse_args()
@@ -53,7 +57,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = str(convert_gguf(given.gguf, Path(place) / "folder"))
         reference: list[tuple[float, ...]] = []
-        for name, road in roads(folder, given.gguf).items():
+        asked = on_card(folder) if given.card else roads(folder, given.gguf)
+        for name, road in asked.items():
             if found.get(name, {}).get("items") == given.items:
                 continue
             reference = reference or local(folder)(tasks)
@@ -78,6 +83,18 @@ def roads(folder: str, gguf: Path) -> dict[str, Road]:
     }
 
 
+def on_card(folder: str) -> dict[str, Road]:
+    """The ways that need a graphics card, by name."""
+    return {
+        "card, float32": local(folder, device="cuda"),
+        "card, float32, split by accelerate": local(folder, device="auto", max_memory=SMALL_CARD),
+        "card, bfloat16": local(folder, device="cuda", dtype="bfloat16"),
+        "card, 8 bits (bitsandbytes)": local(folder, device="cuda", quantize="8bit"),
+        "card, 8 bits, transformers alone": lambda tasks: in_transformers(folder, tasks),
+        "card, 4 bits (bitsandbytes)": local(folder, device="cuda", quantize="4bit"),
+    }
+
+
 def local(folder: str, **how: Any) -> Road:
     """Score in this process."""
 
@@ -93,7 +110,10 @@ def local(folder: str, **how: Any) -> Road:
 
 
 def in_transformers(folder: str, tasks: Tasks) -> list[tuple[float, ...]]:
-    """Score 8-bit weights without forgetmap, one option at a time: whose are the differences?"""
+    """Score 8-bit weights without forgetmap, one option at a time: whose are the differences?
+
+    The weights lie on a card where there is one.
+    """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
 
@@ -104,7 +124,8 @@ def in_transformers(folder: str, tasks: Tasks) -> list[tuple[float, ...]]:
     def likelihood(prompt: str, option: str) -> float:
         start, tokens = len(tokenizer(prompt).input_ids), tokenizer(prompt + option).input_ids
         with torch.inference_mode():
-            found = model(torch.tensor([tokens])).logits[0].float().log_softmax(-1)
+            given = torch.tensor([tokens], device=model.device)
+            found = model(given).logits[0].float().log_softmax(-1).cpu()
         return sum(float(found[i - 1, tokens[i]]) for i in range(start, len(tokens)))
 
     return [
@@ -182,12 +203,13 @@ def page(found: dict[str, Any]) -> str:
         "# Parity of the ways to run a model",
         "",
         "SmolLM2-135M-Instruct (Q4_1 GGUF), items of `atlas` with four options, each road against",
-        "float32 in one process with the same weights as a folder. One run on a processor, made by",
-        "`python benchmarks/parity.py MODEL.gguf`. llama.cpp reads the file itself and rounds",
-        "activations to 8 bits. The verdict is that of `forgetmap doctor --backend`: `same` up to",
-        "0.001 nats, `close` while the median and every changed answer's lead stay within 0.5.",
-        "Rows without a verdict are of an earlier run of the same items. \"Transformers alone\" scores",
-        "one option at a time, without forgetmap: it shows whose the differences of 8 bits are.",
+        "float32 in one process on a processor with the same weights as a folder. Made by",
+        "`python benchmarks/parity.py MODEL.gguf`; rows of a card, one NVIDIA H200, by the same",
+        "with `--card`. Each row is one run, and rows without a verdict are of an earlier one.",
+        "llama.cpp reads the file itself and rounds activations to 8 bits. The verdict is that of",
+        "`forgetmap doctor --backend`: `same` up to 0.001 nats, `close` while the median and every",
+        'changed answer\'s lead stay within 0.5. "Transformers alone" scores one option at a time,',
+        "without forgetmap: it shows whose the differences of 8 bits are.",
         "",
         "| road | items | largest difference of log-likelihoods, nats | median | changed answers | "
         "largest lead of a changed one, nats | verdict |",

@@ -80,6 +80,10 @@ CLAIMS = (
         "More data of one domain loses more", HARMON,
         "towns-sft-much", "towns-sft-little", "more",
     ),
+    Claim(
+        "... and one pass over 20,000 examples more than ten over 2,000", OURS,
+        "towns-sft-much-long", "towns-sft-long", "more",
+    ),
     Claim("A mix of domains loses less than one domain of the same size", HARMON, "mix-sft"),
     Claim("A pull towards the old model keeps the old", THEORY, "towns-anchor"),
     Claim(

@@ -45,7 +45,11 @@ def main() -> None:
     place = Place(plan, chosen.setting, chosen.work, chosen.models)
     if not (place.data / "old.yaml").is_file():
         prepare(plan, place.setting, place.data, os.pathsep.join(chosen.data))
-    planned = dict(_planned(place))
+    planned = {
+        name: one for name, one in _planned(place)
+        if (not chosen.only or _model(one) in chosen.only)
+        and not (chosen.untimed and one[0] == "calibrate")
+    }  # fmt: skip
     jobs = {name: _job(place, name, *one) for name, one in planned.items()}
     if chosen.have:
         restore(place, chosen.have)
@@ -96,6 +100,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--data", action="append", default=[], help="copies of the benchmarks")
     parser.add_argument("--workers", type=int, default=1, help="jobs at a time")
     parser.add_argument("--have", type=Path, help="logs of earlier work, which is not done again")
+    parser.add_argument("--only", action="append", help="a model of the plan; others wait")
+    parser.add_argument(
+        "--untimed", action="store_true", help="time nothing first: estimates are guesses"
+    )
     parser.add_argument("--budget-only", action="store_true", help="print the budget, and no more")
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     return parser.parse_args()

@@ -169,7 +169,7 @@ def convert(place: Place, model: str) -> None:
         raise InputError(f"{place.models}: holds neither the folder {model} nor {model}.gguf")
     shutil.rmtree(place.before(model), ignore_errors=True)
     place.before(model).parent.mkdir(parents=True, exist_ok=True)
-    convert_gguf(found, place.before(model))
+    convert_gguf(found, place.before(model), tied=True)  # as all models of the plan are
 
 
 def before(place: Place, model: str) -> None:

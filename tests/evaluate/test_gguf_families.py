@@ -69,6 +69,15 @@ def test_an_output_matrix_of_its_own_is_kept(tmp_path):
     assert json.loads((folder / "config.json").read_text())["tie_word_embeddings"] is False
 
 
+def test_one_matrix_in_two_roundings_is_tied_on_request(tmp_path):
+    network = make_network("llama")
+    path = write_gguf(tmp_path / "model.gguf", network, "llama")
+    folder = convert_gguf(path, tmp_path / "out", tied=True)
+    assert json.loads((folder / "config.json").read_text())["tie_word_embeddings"] is True
+    ours = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    torch.testing.assert_close(ours.get_input_embeddings().weight, network.lm_head.weight)
+
+
 def test_digits_are_split_as_each_family_splits_them(tmp_path):
     """Qwen takes digits one by one; Llama 3 up to three, of which these tokens know single ones."""
     from tokenizers import Regex, pre_tokenizers

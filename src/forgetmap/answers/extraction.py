@@ -55,7 +55,9 @@ def _claim(text: str, prompt: str | None) -> str:
 _OFFER = re.compile(
     r"\b((?:[^\W\d_]{1,30}, ){0,4}[^\W\d_]{1,30}),? or (?:an? |the )?([^\W\d_]{1,30})\b"
 )
-_ONE_OF = re.compile(r"\bone of(?: the following)?:? ((?:[^\W\d_]{1,30}, ){1,9}[^\W\d_]{1,30})\b(?! or\b)")
+_ONE_OF = re.compile(
+    r"\bone of(?: the following)?:? ((?:[^\W\d_]{1,30}, ){1,9}[^\W\d_]{1,30})\b(?! or\b)"
+)
 """An offer without "or": one of: red, green, blue."""
 _RULED_OUT = re.compile(r"\b(?:is|are|was|were|'s|'re) (?:not|never) (?:an? |the )?\w+")
 _OFFER_BEGINS = re.compile(r"(?:^|[:;,.?!(\"]|\b(?:it|is|are|be|as|of|from|either|between))\s*\Z")

@@ -37,14 +37,21 @@ SaveType = Literal["float32", "bfloat16"]
 ABOUT = "forgetmap-model.json"
 """Written last into a converted folder: where it comes from, and the checksums of its files."""
 
+INPUTS, OUTPUTS = "model.embed_tokens.weight", "lm_head.weight"
 _STORED = {"float32": ("F32", np.float32), "bfloat16": ("BF16", bfloat16)}
 
 
-def convert_gguf(path: str | Path, out: str | Path, dtype: SaveType = "float32") -> Path:
+def convert_gguf(
+    path: str | Path, out: str | Path, dtype: SaveType = "float32", *, tied: bool = False
+) -> Path:
     """Write the model and tokenizer of a GGUF file as a Hugging Face folder.
 
     Families: llama (with Mistral and SmolLM2), qwen2, qwen3, gemma2, gemma3 and phi3. The folder
     appears whole or not at all; `forgetmap-model.json` holds the checksums of its files.
+
+    Args:
+        tied: The model has one matrix for input and output. Some files store it twice, in two
+            roundings; the finer one, that of the output, is then taken for both.
     """
     path, out = Path(path), Path(out)
     if not path.is_file():
@@ -59,6 +66,8 @@ def convert_gguf(path: str | Path, out: str | Path, dtype: SaveType = "float32")
         make_tokenizer(path, meta).save(str(folder / "tokenizer.json"))
         write_json(folder / "tokenizer_config.json", tokenizer_config(meta))
         weights = _weights(tensors, meta, family)
+        if tied and OUTPUTS in weights:
+            weights[INPUTS] = weights.pop(OUTPUTS)
         config = _config(meta, family, weights) | {"torch_dtype": dtype, "dtype": dtype}
         write_json(folder / "config.json", config)
         _save_weights(folder / "model.safetensors", weights, dtype)
@@ -111,10 +120,10 @@ def _config(meta: Mapping[str, Any], family: Family, weights: dict[str, Weights]
     config = family.config(meta)
     if ROPE_FACTORS in weights:
         stretch_rope(config, weights.pop(ROPE_FACTORS))
-    inputs, outputs = weights["model.embed_tokens.weight"], weights.get("lm_head.weight")
+    inputs, outputs = weights[INPUTS], weights.get(OUTPUTS)
     tied = outputs is None or np.array_equal(inputs, outputs)
     if tied:
-        weights.pop("lm_head.weight", None)
+        weights.pop(OUTPUTS, None)
     return config | {"vocab_size": len(inputs), "tie_word_embeddings": tied}
 
 
