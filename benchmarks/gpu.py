@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import shutil
 import subprocess
 import tempfile
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 TASKS = ("atlas_capitals", "atlas_currencies", "atlas_holidays", "atlas_arithmetic")
 PLAIN_BATCH = 256
 LM_EVAL_BATCH = 64
+SEED = 3
 WRITTEN = 64
 """Tokens of every written answer."""
 
@@ -51,34 +53,37 @@ def make(path: str) -> None:
                     file.write(json.dumps(row) + "\n")
 
 
-def load(path: str, shots: int) -> list[Request]:
+def load(path: str, shots: int, items: int) -> list[Request]:
+    """The requests of one kind, or so many of them, drawn by a seed."""
     from forgetmap.evaluate.prompts import Request
 
     rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
-    return [
+    found = [
         Request(row["prompt"], tuple(row["options"]))
         for row in rows
         if row["shots"] == shots and row["options"]
     ]
+    return random.Random(SEED).sample(found, min(items, len(found)))
 
 
 def main(given: argparse.Namespace) -> None:
     if given.requests:
-        measure(given.folder, given.requests, given.device, given.checked)
+        measure(given, given.requests)
         return
     with tempfile.TemporaryDirectory() as place:
         path = str(Path(place) / "requests.jsonl")
         make(path)
-        measure(given.folder, path, given.device, given.checked)
+        measure(given, path)
 
 
-def measure(folder: str, path: str, device: str, check: int) -> None:
+def measure(how: argparse.Namespace, path: str) -> None:
     import torch
     import transformers
 
     from forgetmap.evaluate.local import LocalModel
     from forgetmap.evaluate.models import Running
 
+    folder, device = how.folder, how.device
     name = torch.cuda.get_device_name() if device != "cpu" else "no card"
     print(f"{name}, torch {torch.__version__}, transformers {transformers.__version__}\n")
     models = {
@@ -88,19 +93,19 @@ def measure(folder: str, path: str, device: str, check: int) -> None:
     print("| examples | numbers | road | items | items/s | tokens/s | card busy | x plain |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for shots in (0, 5):
-        requests = load(path, shots)
+        requests = load(path, shots, how.items)
         for dtype, model in models.items():
             score_rows(model, requests, shots, dtype)
     print("\n| against the processor, float32 | items | largest difference | answers changed |")
     print("| --- | --- | --- | --- |")
     for shots in (0, 5):
-        checked = load(path, shots)[:check]
+        checked = load(path, shots, how.items)[: how.checked]
         expected = packed(here, checked)
         for dtype, model in models.items():
             print(f"| {shots} examples, {dtype} | {agreement(packed(model, checked), expected)} |")
     print("\n| writing, float32 | texts | tokens/s | card busy | x plain |")
     print("| --- | --- | --- | --- | --- |")
-    write_rows(models["float32"], load(path, 5)[:512])
+    write_rows(models["float32"], load(path, 5, min(how.items, 512)))
 
 
 def score_rows(model: LocalModel, requests: list[Request], shots: int, dtype: str) -> None:
@@ -254,6 +259,7 @@ if __name__ == "__main__":
     parser.add_argument("--requests", metavar="FILE")
     parser.add_argument("--make", metavar="FILE", help="only write the requests")
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--items", type=int, default=10**9, help="questions of each kind, at most")
     parser.add_argument("--checked", type=int, default=400, help="items for the processor, too")
     given = parser.parse_args()
     if given.make:

@@ -6,6 +6,9 @@ One Parquet file per run (hashes of items, right or wrong, the probability of th
 beside it a JSON with what a study tells trainings apart by. `scores/` has the scored answers to the
 capability suite, `about.json` what was known before, the rates that were chosen, and the times that
 were measured. Only what is done is taken. Texts of benchmark items are not ours to pass on.
+
+Programs in answers are run to score them, which a machine of other people may not be the place for:
+`--unscored` there keeps the answers, and `--only-score` here scores and removes them.
 """
 
 import argparse
@@ -25,8 +28,8 @@ from plan import Plan
 from forgetmap.samples.table import Samples
 
 
-def collect(plan: Path, work: Path, out: Path, setting: str) -> None:
-    """Write the logs of all runs that are done."""
+def collect(plan: Path, work: Path, out: Path, setting: str, *, score: bool = True) -> None:
+    """Write the logs of all runs that are done; answers are scored, or kept for `score_later`."""
     chosen = Plan.load(plan).settings[setting]
     (out / "scores" if chosen.abilities else out).mkdir(parents=True, exist_ok=True)
     known = _read_all(work / "known")
@@ -40,7 +43,10 @@ def collect(plan: Path, work: Path, out: Path, setting: str) -> None:
             _write_log(about.parent, out / f"{name}.parquet", known[model]["known"])
         answers, scored = about.parent / "abilities/responses.jsonl", out / f"scores/{name}.parquet"
         if chosen.abilities and answers.is_file() and not scored.is_file():
-            score_answers(answers, name, scored)
+            if score:
+                score_answers(answers, name, scored)
+            else:
+                shutil.copy(answers, out / f"scores/{name}.jsonl")
     _write_categories(work, out / "tasks.csv")
     told = {
         "setting": {"name": setting, **chosen.model_dump()},
@@ -49,6 +55,13 @@ def collect(plan: Path, work: Path, out: Path, setting: str) -> None:
         "seconds": {name: one["seconds"] for name, one in _read_all(work / "done").items()},
     }
     (out / "about.json").write_text(json.dumps(told, indent=1))
+
+
+def score_later(out: Path) -> None:
+    """Score the answers that came without scores, and remove them: they hold texts."""
+    for answers in sorted((out / "scores").glob("*.jsonl")):
+        score_answers(answers, answers.stem, answers.with_suffix(".parquet"))
+        answers.unlink()
 
 
 def _is_done(work: Path, name: str) -> bool:
@@ -85,8 +98,14 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--setting", default="full")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--unscored", action="store_true", help="keep answers, to be scored elsewhere")
+    how.add_argument("--only-score", action="store_true", help="score answers that came unscored")
     chosen = parser.parse_args()
-    collect(chosen.plan, chosen.work, chosen.out, chosen.setting)
+    if chosen.only_score:
+        score_later(chosen.out)
+        return
+    collect(chosen.plan, chosen.work, chosen.out, chosen.setting, score=not chosen.unscored)
 
 
 if __name__ == "__main__":
