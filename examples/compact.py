@@ -40,10 +40,10 @@ def write_categories(folder: Path, path: Path) -> None:
     path.write_text(parts[0] + parts[1].partition("\n")[2])
 
 
-def read_compact(path: Path, name: str) -> Samples:
+def read_compact(path: Path, name: str, unused: str = "acc_norm") -> Samples:
     """One score per answer, the run's name as the model's, probabilities to four digits."""
     table, meta = pq.read_table(path), Samples.read(path).meta
-    table = table.filter(pc.not_equal(table["metric"], "acc_norm"))
+    table = table.filter(pc.not_equal(table["metric"], unused))
     [settings] = meta.settings.values()
     table = with_column(table, "model", pa.array([name] * len(table)))
     table = with_column(table, "gold_probability", pc.round(table["gold_probability"], ndigits=4))

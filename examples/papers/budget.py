@@ -152,8 +152,7 @@ class Estimates:
     def _ask(self, speed: Speed) -> float:
         """Old items, new items (written ones, at worst), and the capability suite."""
         setting = self._place.setting
-        share = min(1.0, setting.abilities_seeds / len(setting.seeds))
-        abilities = setting.abilities * share * ABILITIES * speed.write * ABILITY_TIMES
+        abilities = setting.abilities * ABILITIES * speed.write * ABILITY_TIMES
         new = speed.write * self._items("new")
         return 2 * speed.load + speed.ask * self._items("old") + new + abilities
 

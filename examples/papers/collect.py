@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from compact import read_compact, score_answers, without_texts
 from plan import Plan
 
+from forgetmap.evaluate.results import SAMPLES
 from forgetmap.samples.table import Samples
 
 
@@ -71,8 +72,8 @@ def _is_done(work: Path, name: str) -> bool:
 
 def _write_log(folder: Path, out: Path, known: list[str]) -> None:
     """The new tasks, and of the old ones those that the model knew before."""
-    files = (folder / part / "samples.parquet" for part in ("old", "new"))
-    old, new = (read_compact(file, out.stem) for file in files)
+    old = read_compact(folder / "old" / SAMPLES, out.stem, unused="acc")  # by length, as the gate
+    new = read_compact(folder / "new" / SAMPLES, out.stem)
     kept = old.data.filter(pc.is_in(old.data["task"], pa.array(known)))
     without_texts(Samples(pa.concat_tables([kept, new.data]), old.meta)).write(out)
 

@@ -96,8 +96,8 @@ class Setting(Strict):
     asked_to_choose: int
     abilities: int
     """Items of each task of the capability suite; 0 asks none."""
-    abilities_seeds: int = 100
-    """Of so many seeds of each kind of training."""
+    abilities_of: tuple[str, ...] = ()
+    """The questions whose trainings are asked them; all by default."""
     texts: int
     """What a model writes to be replayed."""
     numbers: str = "auto"

@@ -5,9 +5,9 @@ that can be carried to a machine that reaches nothing. Writes into the folder:
 
 | file | what it is |
 | --- | --- |
-| gate.yaml | benchmark items that say what a model knows before; never asked again |
 | old.yaml | benchmark items that must not be forgotten |
-| spare.yaml | further benchmark items, that a method may train on; never evaluated |
+| gate.yaml | the other items: they say what a model knows before, and are never asked again |
+| spare.yaml | some of these, that a method may train on |
 | new.yaml | the new tasks as they are evaluated |
 | choose.yaml | other items of the new tasks, by which learning rates are chosen |
 | towns, sums, letters, words, mix .jsonl | training data: prompt, completion, rejected |
@@ -107,22 +107,22 @@ def _benchmarks(places: str) -> Suite:
 
 
 def _write_benchmarks(setting: Setting, out: Path, suite: Suite) -> None:
-    """Three parts of each benchmark that share no item: to test, to ask, to train on."""
-    parts: dict[str, list[Task]] = {"gate": [], "old": [], "spare": []}
+    """Two parts of each benchmark that share no item: to ask, and to test before all training.
+
+    What is trained on is a part of what was tested, so it is never asked afterwards.
+    """
+    parts: dict[str, list[Task]] = {"old": [], "gate": [], "spare": []}
     for task in suite.tasks:
         if not any(fnmatch(task.name, one) for one in setting.benchmarks):
             continue
         questions = [one for one in task.questions() if _is_plain_choice(one)]
-        if len(questions) < setting.gate + LEAST_ASKED:
+        if len(questions) < 2 * LEAST_ASKED:
             continue
         random.Random(f"{SEED} {task.name}").shuffle(questions)
-        end = setting.gate + setting.asked
-        shares = questions[: setting.gate], questions[setting.gate : end], questions[end:]
-        for made, share in zip(
-            parts.values(), (*shares[:2], shares[2][: setting.spare]), strict=True
-        ):
-            if share:
-                made.append(part_of(task, share))
+        old = questions[: min(setting.asked, len(questions) // 2)]
+        gate = questions[len(old) :][: setting.gate]
+        for made, share in zip(parts.values(), (old, gate, gate[: setting.spare]), strict=True):
+            made.append(part_of(task, share))
     if not parts["old"]:
         raise InputError(f"no benchmark fits {', '.join(setting.benchmarks)}")
     for name, tasks in parts.items():

@@ -186,15 +186,10 @@ def benchmarks(of: Results) -> tuple[str, Rows]:
     """What each model knew before, and what was left out."""
     rows = []
     for model, one in of.about["known"].items():
-        later = ", ".join(_at_chance(name, row) for name, row in one["left_out_later"].items())
-        first, known = ", ".join(one["left_out"]), ", ".join(one["known"])
-        rows.append([model, str(one["of"]), known, first or NO_NUMBER, later or NO_NUMBER])
-    return "model | tried | known | left out at first | left out by the items asked", rows
-
-
-def _at_chance(name: str, seen: Mapping[str, float]) -> str:
-    right, chance = 100 * seen["right"], 100 * seen["chance"]
-    return f"{name} ({right:.1f} % of {seen['items']} items, where guessing has {chance:.1f})"
+        known, out = one["known"], one["left_out"]
+        counts = str(len(known) + len(out)), str(len(known))
+        rows.append([model, *counts, ", ".join(known), ", ".join(out) or NO_NUMBER])
+    return "model | tried | known | which | left out", rows
 
 
 def rates(of: Results) -> tuple[str, Rows]:
@@ -245,6 +240,8 @@ def _ranked(kinds: Sequence[Sequence[tuple[float, float] | None]]) -> list[str]:
         flat = np.array([pair for part in chosen for pair in part])
         if len(set(flat[:, 0])) > 1 and len(set(flat[:, 1])) > 1:
             seen.append(float(spearmanr(*flat.T).statistic))
+    if not seen:
+        return [str(len(known)), str(count), "all alike"]
     value = float(spearmanr(*np.array([pair for part in known for pair in part]).T).statistic)
     low, high = np.quantile(seen, [0.025, 0.975])
     return [str(len(known)), str(count), f"{value:.2f} ({low:.2f} to {high:.2f})"]

@@ -31,6 +31,7 @@ from forgetmap.evaluate.run import evaluate
 from forgetmap.evaluate.suites import own
 from forgetmap.mitigate.train.recipes import Examples, Materials, Recipe
 from forgetmap.readers.summary import above_chance, show
+from forgetmap.stats.tests import benjamini_hochberg
 
 ABILITY_TOKENS = 48
 COMPARED = 24
@@ -173,43 +174,34 @@ def convert(place: Place, model: str) -> None:
 
 
 def before(place: Place, model: str) -> None:
-    """Find what a model knows, ask it about that, and look whether it knew that, too.
+    """Find what a model knows, and ask it about that.
 
     What was never known cannot be forgotten. A benchmark counts if the model is clearly above
-    chance on items that are not asked again, and on those that are. Others are named.
+    chance on items that are not asked again, so that luck on those that are decides nothing.
     """
     asked = opened(place, place.before(model))
     evaluate(asked, place.suite("gate"), place.run(f"{model}-gate"))
-    first = _told_apart(place.run(f"{model}-gate"), place.setting.gate_level)
-    _write(place.work / "known" / f"{model}.json", first)
-    _ask(place, asked, model, f"{model}-before")
-    settle(place, model)
-    known = place.known(model)
-    if not known:
+    found = told_apart(place.run(f"{model}-gate"), place.setting.gate_level)
+    if not found["known"]:
         raise InputError(f"{model}: is not clearly above chance on any benchmark")
-    _ask_abilities(place, place.before(model), f"{model}-before", place.setting.seeds[0])
+    _write(place.work / "known" / f"{model}.json", found)
+    out = ", ".join(found["left_out"]) or "none"
+    print(f"{model}: not clearly above chance on, and left out: {out}", flush=True)
+    _ask(place, asked, model, f"{model}-before")
+    _ask_abilities(place, place.before(model), f"{model}-before")
     about = place.plan.models[model]
     _write(place.run(f"{model}-before") / "run.json", {"size": about.size, "title": about.title})
 
 
-def settle(place: Place, model: str) -> None:
-    """Keep the benchmarks that a model knew on both parts of the items; say what is left out."""
-    gate, level = place.run(f"{model}-gate"), place.setting.gate_level
-    first = _told_apart(gate, level)
-    again = _told_apart(place.run(f"{model}-before") / "old", level)
-    later = {name: row for name, row in again["seen"].items() if name not in again["known"]}
-    known = [name for name in first["known"] if name not in later]
-    told = {"known": known, "left_out": first["left_out"], "left_out_later": later}
-    _write(place.work / "known" / f"{model}.json", {**told, "of": len(first["seen"])})
-    out = ", ".join([*first["left_out"], *later]) or "none"
-    print(f"{model}: not clearly above chance on, and left out: {out}", flush=True)
+def told_apart(folder: Path, level: float) -> dict[str, Any]:
+    """On which benchmarks a model was clearly above chance, on which not, and what was seen.
 
-
-def _told_apart(folder: Path, level: float) -> dict[str, Any]:
-    """On which benchmarks a model was clearly above chance, on which not, and what was seen."""
+    Options are compared by their likelihood for their length. Of the benchmarks that are kept, a
+    share of `level` may be there by luck (Benjamini and Hochberg).
+    """
     summary = show(folder)
-    tested = [row for row in summary.tasks if row.metric == "acc"]
-    found = above_chance(summary.model_copy(update={"tasks": tested}), level)
+    tested = [row for row in summary.tasks if row.metric == "acc_norm"]
+    found = above_chance(summary.model_copy(update={"tasks": tested}), level, benjamini_hochberg)
     known = [row.task for row in found]
     seen = {row.task: {"right": row.mean_score, "items": row.items, "chance": row.chance}
             for row in tested}  # fmt: skip
@@ -255,7 +247,7 @@ def train_one(place: Place, training: Training) -> None:
         told |= _limit(place, training)
     else:
         _ask(place, opened(place, weights), training.model, training.name)
-        _ask_abilities(place, weights, training.name, training.seed)
+        _ask_abilities(place, weights, training.name, training.question)
         told |= _moved(place, training)
     _write(place.run(training.name) / "run.json", {**_about(place, training), **told})
 
@@ -269,7 +261,7 @@ def merge_one(place: Place, training: Training) -> None:
     trained = place.weights(training.parent)
     merge(place.before(training.model), trained, weights, method=entry.merge, weight=entry.weight)
     _ask(place, opened(place, weights), training.model, training.name)
-    _ask_abilities(place, weights, training.name, training.seed)
+    _ask_abilities(place, weights, training.name, training.question)
     told = {"merge": entry.merge, "merge_weight": entry.weight, **_moved(place, training)}
     _write(place.run(training.name) / "run.json", {**_about(place, training), **told})
 
@@ -397,9 +389,10 @@ def _ask(place: Place, asked: Model, model: str, run: str) -> None:
     evaluate(asked, place.suite("new"), place.run(run) / "new")
 
 
-def _ask_abilities(place: Place, model: Path, run: str, seed: int) -> None:
+def _ask_abilities(place: Place, model: Path, run: str, question: str = "") -> None:
     """A few items of each task of the capability suite; answers to be scored by collect.py."""
-    if place.setting.abilities and seed in place.setting.seeds[: place.setting.abilities_seeds]:
+    asked = place.setting.abilities_of
+    if place.setting.abilities and (not asked or not question or question in asked):
         asking = Asking(chat=None, max_tokens=ABILITY_TOKENS)
         running = Running(dtype=place.setting.numbers)
         evaluate(

@@ -61,6 +61,7 @@ class LocalModel:
         self._share_that_fits = 1.0
         self._lender: LocalModel | None = None
         self._choices: Made = {}
+        self._packs: bool | None = None
         engine = loading.engine()
         self._dtype = dtype = loading.find_dtype(how.dtype, self._device)
         self.warnings = [] if dtype == "float32" else [BF16_WARNING.format(dtype=dtype)]
@@ -381,7 +382,8 @@ class LocalModel:
     def _scorer(self) -> PackedScorer:
         from forgetmap.evaluate.scoring import PackedScorer
 
-        scorer = PackedScorer(self._network)
+        scorer = PackedScorer(self._network, packs=self._packs)
+        self._packs = scorer.packs
         if not scorer.packs:
             self.warnings.append(
                 "this model's options cannot be packed; each gets a row of its own"

@@ -28,6 +28,8 @@ _MOST_LOGITS = {"cpu": 2**26, "cuda": 2**29}
 _TOKENS_A_BATCH = {"cpu": 1024, "cuda": 32_768}
 _FEWEST_SHARED = 4
 """A shared beginning shorter than this is not worth a cache."""
+_FEWEST_SAVED = {"cpu": 0, "cuda": 4096}
+"""Tokens that a cache must save: its own pass through the model costs a card some milliseconds."""
 
 
 class Scored(NamedTuple):
@@ -82,6 +84,8 @@ def plan_batches(
         [Batch(items=(0, 1), shared=4)]
     """
     shared = _common_beginning(choices)
+    if shared * (len(choices) - 1) < _FEWEST_SAVED[device]:
+        shared = 0
     shapes = [(len(choice.context) + choice.fed, choice.fed) for choice in choices]
     order = sorted(range(len(choices)), key=shapes.__getitem__, reverse=True)
     batches: list[Batch] = []
@@ -124,17 +128,18 @@ def _common_beginning(choices: Sequence[Choice]) -> int:
 class PackedScorer:
     """Scores items with a causal language model of transformers, in evaluation mode.
 
-    `pad` is a token to fill rows with; which one does not matter, as nothing sees it.
+    `pad` is a token to fill rows with; which one does not matter, as nothing sees it. Whether
+    options can be packed is tried, unless `packs` says what was found with other weights.
     """
 
-    def __init__(self, model: PreTrainedModel, pad: int = 0) -> None:
+    def __init__(self, model: PreTrainedModel, pad: int = 0, *, packs: bool | None = None) -> None:
         self._model = model
         self._pad = pad
         self._device = input_device(model)
         self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._kept: tuple[tuple[int, ...], DynamicCache] | None = None
         self._windows = _windows(model.config.get_text_config())
-        self.packs = self._can_pack()
+        self.packs = self._can_pack() if packs is None else packs
         """Whether options go behind one another; else each gets a row of its own."""
 
     def score(self, choices: Sequence[Choice], shared: int = 0) -> list[list[Scored]]:

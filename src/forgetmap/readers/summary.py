@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -104,10 +105,13 @@ def show(
     )
 
 
-def above_chance(summary: LogSummary, level: float = 0.05) -> list[TaskSummary]:
+def above_chance(
+    summary: LogSummary, level: float = 0.05, corrected: Callable[..., Any] = holm
+) -> list[TaskSummary]:
     """Tasks on which a model is clearly above chance: what was never known cannot be forgotten.
 
-    An exact binomial test for each task, corrected for many (Holm) within a model and a metric.
+    An exact binomial test for each task, corrected for many within a model and a metric: by Holm
+    for no false name among all, by Benjamini and Hochberg for few among those that are named.
     Tasks with open answers have no chance, so they are left out.
 
     Example:
@@ -125,6 +129,6 @@ def above_chance(summary: LogSummary, level: float = 0.05) -> list[TaskSummary]:
     return [
         row
         for rows in groups.values()
-        for row, p in zip(rows, holm([row.by_luck or 0.0 for row in rows]), strict=True)
+        for row, p in zip(rows, corrected([row.by_luck or 0.0 for row in rows]), strict=True)
         if p <= level
     ]

@@ -132,6 +132,7 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
         self._new_tasks = _learned(only_tasks(self._suite, tasks, "tasks"), new_tasks)
         self._run = RunFolder(out)
         self._made: Made = {}
+        self._packs: bool | None = None
         self._trainer: Any = None
         self._saved: Model | None = None
         """The model as it was written down, where its weights are sharded."""
@@ -263,8 +264,10 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
                 chat=self._asking.chat,
                 tokens=self._tokens,
                 made=self._made,
+                packs=self._packs,
             )
             self._evaluate(model, folder, step)
+            self._packs = model.packs
 
     def _evaluate(self, model: Model, folder: Path, step: int) -> None:
         suite = self._suite

@@ -24,8 +24,9 @@ class LiveModel(LocalModel):
     """A network that is in memory already, as `still` hands it out.
 
     Make a new one whenever the weights have changed: it keeps what it computed for the beginning
-    that items share. `tokens` is what `live_tokenizer_hash` says of the tokenizer; `made` keeps
-    items as tokens from one probe to the next, since they do not change as weights do.
+    that items share. `tokens` is what `live_tokenizer_hash` says of the tokenizer. What does not
+    change as weights do is kept from one probe to the next: items as tokens (`made`), and whether
+    options can be packed (`packs`).
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class LiveModel(LocalModel):
         chat: bool | None,
         tokens: str,
         made: Made,
+        packs: bool | None = None,
     ) -> None:
         if chat and not tokenizer.chat_template:
             raise InputError("the tokenizer has no chat template; ask with Asking(chat=False)")
@@ -48,8 +50,13 @@ class LiveModel(LocalModel):
             raise InputError(f"a model on {self._device} cannot be scored; train on cpu or cuda")
         how = Running(dtype=str(network.dtype).removeprefix("torch."), device=self._device)
         self._set_up(name, how, chat, weights=name, tokens=tokens)
-        self._choices = made
+        self._choices, self._packs = made, packs
         self.settings["weights"] = None  # to hash them at each probe would cost more than to score
+
+    @property
+    def packs(self) -> bool | None:
+        """Whether options can be packed; nothing where none was asked."""
+        return self._packs
 
 
 def live_tokenizer_hash(tokenizer: PreTrainedTokenizerBase) -> str:
