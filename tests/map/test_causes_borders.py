@@ -46,6 +46,11 @@ def oak(after: str, status: str = "ok") -> Lost:
     return value("plant", "Is an oak plant or animal? Reply with one of the two.", after, status)
 
 
+def news(after: str) -> Lost:
+    asked = 'Text: "Profit is up."\nTopic is one of: sports, business, science.\nGive the label.'
+    return value("sports", asked, after)
+
+
 def fish(after: str) -> Lost:
     return value("no", "Do fish climb tall trees, yes or no? Reply with one of the two.", after)
 
@@ -513,6 +518,11 @@ LATER = [
     (oak("It depends."), "refused"),
     (oak("Both."), "unparsed"),
     (oak("plant, animal"), "wrapped"),
+    (news("sports, business, science"), "unparsed"),
+    (news("Sports, business, science.\n\nThe text is about money."), "unparsed"),
+    (news("Sports, science"), "wrapped"),
+    (news("Science, sports, business"), "wrong"),
+    (news("Business, science,"), "wrong"),
     (town("Lisbon, Portugal"), "wrapped"),
     (town("Porto, Portugal"), "wrong"),
     (town("Lisbon is"), "wrapped"),

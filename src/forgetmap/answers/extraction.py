@@ -104,7 +104,7 @@ def word_taken(text: str, rivals: tuple[str, ...], prompt: str | None = None) ->
         >>> word_taken("It is blue and not red.", ("red", "blue"))
     """
     answer = looked_at(text)
-    if opening := _opening(answer, rivals):
+    if opening := _opening(answer, rivals, prompt):
         return opening
     own = " ".join(unasked(part, prompt) for part in sentences(answer))
     said = _OFFER.sub(lambda found: " " if _is_offer(found, rivals) else found[0], fold(own))
@@ -125,21 +125,24 @@ def _is_offer(found: re.Match[str], rivals: tuple[str, ...]) -> bool:
     return len({found[2], *found[1].split(", ")} & {*rivals}) > 1
 
 
-def _opening(text: str, rivals: tuple[str, ...]) -> str | None:
+def _opening(text: str, rivals: tuple[str, ...], prompt: str | None) -> str | None:
     """The word on offer that a text opens with, set off from the rest: it counts in any case.
 
-    Unless the next one on offer follows at once: then the text goes through them.
+    Unless the text opens with the whole offer, copied from the question: that takes none.
     """
     opens = _OPENS_WITH.match(fold(text[:100]))
     if not opens or opens[1] not in rivals:
         return None
-    after = _WORD_NEXT.match(fold(text[: 100 + len(opens[0])]), opens.end() - 1)
-    return None if after and after[1] in {*rivals} - {opens[1]} else opens[1]
+    start = fold(text[:_LONG_OFFER])
+    words = [word for word in _OFFERED_WORD.finditer(start) if word[0] != "or"][: len(rivals)]
+    copied = start[words[0].start() : words[-1].end()] in fold((prompt or "")[-_LONG_PROMPT:])
+    return None if copied and {word[0] for word in words} == {*rivals} else opens[1]
 
 
 _OPENS_WITH = re.compile(r"\W{0,5}([^\W\d_]{1,30})[\"'*_]{0,3}[.,;!\n]")
 """A word that a text opens with, set off from the rest."""
-_WORD_NEXT = re.compile(r", {1,3}([^\W\d_]{1,30})")
+_OFFERED_WORD = re.compile(r"[^\W\d_]{1,30}")
+_LONG_OFFER = 400
 _NAMED_LAST = re.compile(
     r"[\"“][^\"”\n]{1,60}[\"”][^\"“”\n]{1,60}\bis ([\"“][^\"”\n]{1,60}[\"”])\W{0,5}\Z"
 )
