@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from forgetmap.map.causes import CAUSES, UNKNOWN, Lost, cause_of
+from forgetmap.stats.estimate import share
 from places import ROOT
 
 PAGE = ROOT / "docs" / "explanation" / "causes.md"
@@ -186,6 +190,60 @@ def test_the_changelog_says_what_the_last_look_found(table: ModuleType) -> None:
     assert "eight of ten" in changelog
     assert "agree on 86.5 %" in changelog
     assert "agree with the label on 86.5 %" in table.fresh_look(table.labelled(table.FRESH))[0]
+
+
+def test_the_chance_to_keep_the_bar_is_that_of_the_binomial(table: ModuleType) -> None:
+    """Against values worked out by hand, and against drawing."""
+    recall_alone = sum(math.comb(20, k) * 0.95**k * 0.05 ** (20 - k) for k in (18, 19, 20))
+    assert table.keeps_by_chance(20, 40, 1.0, 0.95) == pytest.approx(recall_alone)
+    two_at_most = sum(math.comb(20, k) * 0.05**k * 0.95 ** (20 - k) for k in (0, 1, 2))
+    assert table.keeps_by_chance(20, 40, 1 / 1.05, 1.0) == pytest.approx(two_at_most)
+    draw = np.random.default_rng(11)
+    hits = draw.binomial(46, 0.93, 40_000)
+    named = hits + draw.binomial(938 - 46, 46 * 0.93 * (0.06 / 0.94) / (938 - 46), 40_000)
+    drawn = np.mean((hits / 46 >= table.BAR) & (hits / named >= table.BAR))
+    assert table.keeps_by_chance(46, 938, 0.94, 0.93) == pytest.approx(drawn, abs=0.01)
+
+
+@pytest.mark.parametrize("quality", [0.95, 0.97, 0.99])
+def test_the_chance_to_keep_the_bar_stands_when_a_miss_is_a_false_alarm(
+    table: ModuleType, quality: float
+) -> None:
+    """Every case is drawn with the cause that is found; the page counts causes as independent."""
+    rows = table.labelled(table.FRESH)
+    n = np.array([*Counter(row["label"] for row in rows).values()])
+    flows = np.outer(n, n) * (1.0 - np.eye(len(n)))
+    for _ in range(2000):  # as many false alarms as misses, so that precision equals recall
+        scale = np.sqrt(n * (1 - quality) / flows.sum(axis=1))
+        flows *= np.outer(scale, scale)
+    chances = flows / n[:, None] + quality * np.eye(len(n))
+    assert np.allclose(flows.sum(axis=0), n * (1 - quality))
+    draw = np.random.default_rng(11)
+    pairs = zip(n, chances, strict=True)
+    found = np.stack([draw.multinomial(of, row / row.sum(), 20_000) for of, row in pairs], axis=1)
+    hits = np.einsum("sii->si", found)
+    kept = (hits / n >= table.BAR) & (hits / np.maximum(found.sum(axis=1), 1) >= table.BAR)
+    drawn = kept[:, n >= table.ENOUGH].all(axis=1).mean()
+    assert table.all_keep(rows, quality) == pytest.approx(drawn, abs=0.025)
+
+
+def surely_below(table: ModuleType, rows: list[dict[str, Any]], cause: str) -> bool:
+    meant = [row["found"] == cause for row in rows if row["label"] == cause]
+    named = [row["label"] == cause for row in rows if row["found"] == cause]
+    return any(share(sum(one), len(one)).high < table.BAR for one in (meant, named))
+
+
+def test_the_page_tells_what_the_bar_asks_for(table: ModuleType) -> None:
+    """The sentences beside the table of chances, which `texts` holds to the page."""
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    rows = table.labelled(table.FRESH)
+    kept, missed = table.bar(rows)
+    assert f"{len(rows)} answers, with its {len(kept) + len(missed)} causes of 20" in page
+    assert 0.6 < 1 - table.all_keep(rows, 0.95) < 0.7
+    assert "would still miss the bar two times in three" in page
+    below = [name for name in missed if surely_below(table, rows, name)]
+    assert below == ["refused", "prose", "truncated", "unparsed"]
+    assert "for `refused`, `prose`, `truncated` and `unparsed` a whole interval lies below" in page
 
 
 def test_the_page_tells_what_the_last_two_looks_had_before_it(table: ModuleType) -> None:
