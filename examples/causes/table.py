@@ -95,7 +95,7 @@ def texts() -> list[str]:
     """What the page on causes shows; the last look from when it has labels."""
     labels = LABELLED / f"{FRESH}labels.jsonl"
     rows = labelled(FRESH) if labels.exists() else []
-    fresh = [*fresh_look(rows), by_model(rows), *asked_for(rows)] if rows else []
+    fresh = [*fresh_look(rows), by_model(rows), *asked_for(rows), classifier(rows)] if rows else []
     tenth = [before_the_merge(), unknown_language()]
     return [*fresh, *tenth, verdict(), *eighth_look().split("\n\n"), earlier_looks()]
 
@@ -120,6 +120,18 @@ def by_model(rows: Rows) -> str:
         models.setdefault(row["source"].split(", ")[0], []).append(row)
     parts = [f"{_agree(own)} of {len(own)} ({name})" for name, own in models.items()]
     return f"By the model that answered, they agree on {', '.join(parts)}."
+
+
+def classifier(rows: Rows) -> str:
+    """What a classifier that `learn.py` trained on the looks before says of the last look."""
+    pairs = [(row.get("learned", row["found"]), row) for row in rows]
+    mended = sum(one == row["label"] != row["found"] for one, row in pairs)
+    spoilt = sum(one != row["label"] == row["found"] for one, row in pairs)
+    return (
+        f"It agrees with the label on {_interval([one == row['label'] for one, row in pairs])} of "
+        f"these {len(rows)} answers, the rules alone on {_agree(rows)}: it mends {mended} answers "
+        f"and spoils {spoilt}."
+    )
 
 
 def before_the_merge() -> str:

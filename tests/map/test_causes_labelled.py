@@ -246,6 +246,32 @@ def test_the_page_tells_what_the_bar_asks_for(table: ModuleType) -> None:
     assert "for `refused`, `prose`, `truncated` and `unparsed` a whole interval lies below" in page
 
 
+def test_the_page_tells_how_good_a_classifier_was(table: ModuleType) -> None:
+    """The sentence with its figures is one of `texts`; on the looks before it says how many."""
+    rows = table.labelled(table.FRESH)
+    assert {row["learned"] for row in rows if "learned" in row} <= {*CAUSES, UNKNOWN}
+    assert all(row.get("learned") != row["found"] for row in rows)
+    page = PAGE.read_text(encoding="utf-8")
+    before = sum(len(lines_of(f"{look}labels.jsonl")) for look in table.OLD_LOOKS)
+    assert f"(n = {before:,})" in page
+
+
+def test_a_classifier_learns_from_labels_and_from_what_the_rules_found(
+    table: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a few answers: one that was right each time shows through, in both kinds of models."""
+    pytest.importorskip("sklearn")
+    monkeypatch.setitem(sys.modules, "table", table)
+    learn = load("learn")
+    rows = learn.look_of("eighth_")
+    some = [row | {"found": row["label"]} for row in rows if row["label"] in ("wrong", "prose")]
+    for words, strength in ((True, 10), (False, None)):
+        told = learn.learned(some[20:], some[:20], words=words, strength=strength)
+        assert told == [row["label"] for row in some[:20]]
+    assert learn.features(rows[0])[f"found={rows[0]['found']}"] == 1
+    assert learn.BEST in learn.SETTINGS
+
+
 def test_the_page_tells_what_the_last_two_looks_had_before_it(table: ModuleType) -> None:
     page = PAGE.read_text(encoding="utf-8")
     ninth, tenth = (
