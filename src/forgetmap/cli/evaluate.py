@@ -115,8 +115,9 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="cpu, cuda, cuda:1, mps; auto spreads a model over all cards. By default, the "
-            "best one here. Twice: of before and after, asked at once on two cards.",
+            help="cpu, cuda, cuda:1, mps; auto spreads a model over all cards; parallel, under "
+            "torchrun, splits each layer over them. By default, the best one here. Twice: of "
+            "before and after, asked at once on two cards.",
         ),
     ] = None,
     batch: Batch = "auto",
@@ -188,11 +189,21 @@ def evaluate(
     """
     from forgetmap.base.errors import InputError
     from forgetmap.base.files import make_folder
-    from forgetmap.evaluate.models import Running
+    from forgetmap.evaluate.models import PARALLEL, Running
+    from forgetmap.evaluate.parallel import together
     from forgetmap.evaluate.prompts import Asking
     from forgetmap.evaluate.suites import with_data
 
-    with clear_errors(), answer_bar(quiet) as progress:
+    parallel = PARALLEL in (device or ())
+    with (
+        clear_errors(),
+        together(PARALLEL if parallel else None) as leads,
+        answer_bar(quiet or not leads) as progress,
+    ):
+        if not leads:
+            return
+        if parallel:
+            _check_parallel(device or [], executor, study)
         check_outputs([json], [])
         ways = bool(model) + bool(before or after) + bool(study)
         if ways != 1 or bool(before) != bool(after):
@@ -241,6 +252,20 @@ def evaluate(
         else:
             models = str(before), str(after)
             _two(*models, suite, out, options, spread, new or [], run_code, json, quiet)
+
+
+def _check_parallel(devices: list[str], executor: str, study: Path | None) -> None:
+    """Refuse what would need processes of its own beside those that torchrun started."""
+    from forgetmap.base.errors import InputError
+
+    if len(set(devices)) > 1:
+        raise InputError("--device parallel: is for both models; give no other device beside it")
+    if executor != "local":
+        raise InputError(
+            f"--device parallel: does not go with --executor {executor}; leave one out"
+        )
+    if study:
+        raise InputError("--device parallel: does not go with --study; evaluate each model by name")
 
 
 def _each(option: str, values: list[str] | None, sides: int) -> list[str | None]:

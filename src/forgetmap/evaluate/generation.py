@@ -54,8 +54,14 @@ class _Row:
 class Writer:
     """Continues texts with a causal language model of transformers, in evaluation mode."""
 
-    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        agree: Callable[[list[int]], list[int]] = lambda tokens: tokens,
+    ) -> None:
         self._model = model
+        self._agree = agree  # processes with a part of the model each must go on with one token
         self._device = input_device(model)
         self._tokenizer = tokenizer
         self._pad = tokenizer.pad_token_id or 0
@@ -92,7 +98,7 @@ class Writer:
                 use_cache=True,
                 **self._keep,
             ).logits[:, -1]
-            chosen = _choose(logits, list(rows.values()))
+            chosen = self._agree(_choose(logits, list(rows.values())))
             stay = self._advance(rows, chosen, done)
             if len(stay) < len(chosen) and stay:
                 kept = torch.tensor(stay)  # not on a device: layers may lie on several

@@ -15,8 +15,9 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.extras import need
 from forgetmap.base.files import file_hash
 from forgetmap.base.words import brief, some
+from forgetmap.evaluate import parallel
 from forgetmap.evaluate.describe import read_json_or_none
-from forgetmap.evaluate.models import Running
+from forgetmap.evaluate.models import PARALLEL, Running
 
 if TYPE_CHECKING:
     import torch
@@ -86,9 +87,12 @@ def find_device(wanted: str | None) -> str:
 
     if wanted is None:
         return "cuda" if torch.cuda.is_available() else "cpu"
+    if wanted == PARALLEL:
+        parallel.crew()  # says how to start it where it was not
+        return wanted
     kind, _, number = wanted.partition(":")
     if kind not in ("cpu", "cuda", "mps", _EVERYWHERE) or (number and kind != "cuda"):
-        raise InputError(f"--device {wanted}: must be auto, cpu, cuda, cuda:N or mps")
+        raise InputError(f"--device {wanted}: must be auto, parallel, cpu, cuda, cuda:N or mps")
     if kind == "cuda" and not torch.cuda.is_available():
         raise InputError(f"--device {wanted}: no CUDA device is here; leave it out or say cpu")
     if kind == "cuda" and number and not (number.isdecimal() and int(number) < _cards()):
@@ -108,7 +112,7 @@ def device_kind(device: str) -> str:
     """Whose batch sizes fit: `cuda` for cards, `cpu` for all else."""
     import torch
 
-    on_cards = device == _EVERYWHERE and torch.cuda.is_available()
+    on_cards = device in (_EVERYWHERE, PARALLEL) and torch.cuda.is_available()
     return "cuda" if on_cards or device.startswith("cuda") else "cpu"
 
 
@@ -231,6 +235,13 @@ def _placement(base: Path, how: Running, device: str, dtype: str) -> dict[str, A
         raise InputError(f"{base}: is quantised already ({already}); leave --quantize out")
     if how.max_memory and device != _EVERYWHERE:
         raise InputError("--max-memory: says how to spread a model; it needs --device auto")
+    if device == PARALLEL and already:
+        raise InputError(
+            f"{base}: is quantised ({already}), which --device {PARALLEL} does not split; choose "
+            f"--device {_EVERYWHERE}"
+        )
+    if device == PARALLEL:
+        return parallel.split(base, load_config(base, how), how)
     if not (how.quantize or already or device == _EVERYWHERE):
         return {}
     _need_package("accelerate", "--device auto and quantised weights")

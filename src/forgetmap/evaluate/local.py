@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from forgetmap.base.errors import InputError
 from forgetmap.base.likelihoods import option_tokens
 from forgetmap.base.words import brief
-from forgetmap.evaluate import loading
+from forgetmap.evaluate import loading, parallel
 from forgetmap.evaluate.adapters import check_adapter, foreign_base
 from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
 from forgetmap.evaluate.generation import Opening, Writer
 from forgetmap.evaluate.loading import fold_batches as fold_batches  # for live models too
-from forgetmap.evaluate.models import BF16_WARNING, Model, Reply, RequestGroup, Running
+from forgetmap.evaluate.models import BF16_WARNING, PARALLEL, Model, Reply, RequestGroup, Running
 from forgetmap.evaluate.prompts import Message, Prompt, Request
 from forgetmap.evaluate.scoring import Choice, PackedScorer
 
@@ -40,6 +41,8 @@ class LocalModel:
     def __init__(
         self, base: str, adapter: str | None, how: Running, *, chat: bool | None = False
     ) -> None:
+        if how.device == PARALLEL:
+            parallel.check_shareable(base, adapter)
         self._base = loading.model_folder(base, self, how.revision)
         self._adapter = Path(adapter) if adapter else None
         if self._adapter:
@@ -169,21 +172,27 @@ class LocalModel:
 
     def _score(self, choices: list[Choice], shared: int) -> list[Reply]:
         def score(part: list[Choice]) -> list[Reply]:
+            scorer = self._scorer
+            with self._step("score", part, shared, scorer.packs):
+                found = scorer.score(part, shared)
             return [
                 Reply(
                     likelihoods=tuple(option.log_likelihood for option in scored),
                     tokens=sum(len(option) for option in choice.options),
                 )
-                for choice, scored in zip(part, self._scorer.score(part, shared), strict=True)
+                for choice, scored in zip(part, found, strict=True)
             ]
 
         return self._answer(choices, [choice.longest for choice in choices], score)
 
     def _write(self, openings: list[Opening]) -> list[Reply]:
         def write(part: list[Opening]) -> list[Reply]:
+            writer = self._writer
+            with self._step("write", part):
+                texts = writer.write(part)
             return [
                 Reply(text=written.text, finished=written.finished, tokens=written.tokens)
-                for written in self._writer.write(part)
+                for written in texts
             ]
 
         needs = [len(opening.tokens) + opening.max_tokens for opening in openings]
@@ -358,9 +367,15 @@ class LocalModel:
     def _network(self) -> PreTrainedModel:
         _ = self._config  # a clearer error than the model's own, where the folder is none
         lent = self._lender._give_away() if self._lender else None
-        network: PreTrainedModel = loading.load_network(
-            self._base, self._adapter, self._how, self._device, self._dtype, lent
+        load = partial(
+            loading.load_network,
+            *(self._base, self._adapter, self._how, self._device, self._dtype, lent),
         )
+        network: PreTrainedModel
+        if self._device == PARALLEL:
+            network = parallel.crew().load(load, self._base, self._how, self._dtype)
+        else:
+            network = load()
         self._check_tokenizer(network.get_input_embeddings().weight.shape[0])
         return network
 
@@ -382,7 +397,9 @@ class LocalModel:
     def _scorer(self) -> PackedScorer:
         from forgetmap.evaluate.scoring import PackedScorer
 
-        scorer = PackedScorer(self._network, packs=self._packs)
+        network = self._network
+        with self._step("probe", self._packs):
+            scorer = PackedScorer(network, packs=self._packs)
         self._packs = scorer.packs
         if not scorer.packs:
             self.warnings.append(
@@ -394,7 +411,14 @@ class LocalModel:
     def _writer(self) -> Writer:
         from forgetmap.evaluate.generation import Writer
 
-        return Writer(self._network, self._tokenizer)
+        agree = {"agree": parallel.crew().broadcast} if self._device == PARALLEL else {}
+        return Writer(self._network, self._tokenizer, **agree)
+
+    def _step(self, name: str, *what: object) -> AbstractContextManager[None]:
+        """Have other processes take a step with the model too, where they have parts of it."""
+        if self._device != PARALLEL:
+            return nullcontext()
+        return parallel.crew().step(self._network, name, *what)
 
 
 def _is_out_of_memory(error: Exception) -> bool:

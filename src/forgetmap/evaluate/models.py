@@ -14,6 +14,8 @@ from forgetmap.evaluate.prompts import Request
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 QUANTIZED = ("8bit", "4bit")
 BACKENDS = ("hf", "vllm")
+PARALLEL = "parallel"
+"""The device that stands for the processes that torchrun started, each with a part of the model."""
 ATTENTION = ("eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention")
 BF16_WARNING = (
     "scored in {dtype}: of 1,000 items 3.5 % changed their best option against float32 with "
@@ -33,8 +35,8 @@ class Running:
     dtype: str = "auto"
     """`auto`: float32 on a processor, bfloat16 on graphics cards."""
     device: str | None = None
-    """`cpu`, `cuda`, `cuda:1`, `mps`; `auto` spreads a model over all cards; by default a graphics
-    card where there is one."""
+    """`cpu`, `cuda`, `cuda:1`, `mps`; `auto` spreads a model over all cards; `parallel` splits each
+    layer over processes; by default a graphics card where there is one."""
     batch: int | None = None
     """Items in a batch, or requests under way at an endpoint; by default what fits."""
     revision: str | None = None
@@ -64,6 +66,20 @@ class Running:
             raise InputError(f"--quantize {self.quantize}: must be one of {', '.join(QUANTIZED)}")
         if self.attention not in (None, *ATTENTION):
             raise InputError(f"--attention {self.attention}: must be one of {', '.join(ATTENTION)}")
+        if self.device == PARALLEL:
+            self._check_parallel()
+
+    def _check_parallel(self) -> None:
+        """Refuse what cannot be had of a model that is split over processes."""
+        if self.backend != "hf":
+            raise InputError(
+                f"--device {PARALLEL}: is for transformers; vLLM splits a model over all cards by "
+                "itself with --device auto"
+            )
+        if self.quantize:
+            raise InputError(f"--quantize: needs --device auto, not {PARALLEL}")
+        if self.max_memory:
+            raise InputError(f"--max-memory: needs --device auto, not {PARALLEL}")
 
     def check_served(self, name: str) -> None:
         """Refuse what only a model in this process can be told."""
@@ -72,6 +88,10 @@ class Running:
             raise InputError(f"--backend: is for models that are loaded here; {name} is not")
         if told := [f"--{one.replace('_', '-')}" for one in given if getattr(self, one)]:
             raise InputError(f"{told[0]}: is for models that are loaded here; {name} is not")
+        if self.device == PARALLEL:
+            raise InputError(
+                f"--device {PARALLEL}: is for models that are loaded here; {name} is not"
+            )
 
 
 @dataclass(frozen=True, slots=True)
