@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -189,25 +190,19 @@ def evaluate(
     """
     from forgetmap.base.errors import InputError
     from forgetmap.base.files import make_folder
-    from forgetmap.evaluate.models import PARALLEL, Running
-    from forgetmap.evaluate.parallel import together
+    from forgetmap.evaluate.models import Running
     from forgetmap.evaluate.prompts import Asking
     from forgetmap.evaluate.suites import with_data
 
-    parallel = PARALLEL in (device or ())
     with (
         clear_errors(),
-        together(PARALLEL if parallel else None) as leads,
+        _joined(device or [], executor, study) as leads,
         answer_bar(quiet or not leads) as progress,
     ):
         if not leads:
             return
-        if parallel:
-            _check_parallel(device or [], executor, study)
         check_outputs([json], [])
-        ways = bool(model) + bool(before or after) + bool(study)
-        if ways != 1 or bool(before) != bool(after):
-            raise InputError("give one MODEL, or --before and --after, or --study")
+        _check_named(model, before, after, study)
         if study and (json or new or run_code):
             raise InputError("--study makes logs; --json, --new and --run-code are for other verbs")
         if run_code and model:
@@ -252,6 +247,28 @@ def evaluate(
         else:
             models = str(before), str(after)
             _two(*models, suite, out, options, spread, new or [], run_code, json, quiet)
+
+
+def _check_named(
+    model: str | None, before: str | None, after: str | None, study: Path | None
+) -> None:
+    from forgetmap.base.errors import InputError
+
+    ways = bool(model) + bool(before or after) + bool(study)
+    if ways != 1 or bool(before) != bool(after):
+        raise InputError("give one MODEL, or --before and --after, or --study")
+
+
+@contextmanager
+def _joined(devices: list[str], executor: str, study: Path | None) -> Iterator[bool]:
+    """Join the processes of --device parallel; whether this one runs the command."""
+    from forgetmap.evaluate.models import PARALLEL
+    from forgetmap.evaluate.parallel import together
+
+    with together(PARALLEL if PARALLEL in devices else None) as leads:
+        if leads and PARALLEL in devices:
+            _check_parallel(devices, executor, study)
+        yield leads
 
 
 def _check_parallel(devices: list[str], executor: str, study: Path | None) -> None:
