@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -76,6 +77,7 @@ def roads(folder: str, gguf: Path) -> dict[str, Road]:
         "float32, eager attention": local(folder, attention="eager"),
         "float32, split by accelerate": local(folder, device="auto", max_memory=SMALL_MEMORY),
         "float32, two processes": lambda tasks: on_two(folder, tasks),
+        "float32, tensor parallel, two processes": lambda tasks: by_parts(folder, tasks),
         "bfloat16": local(folder, dtype="bfloat16"),
         "llama.cpp server, 4-bit file": lambda tasks: by_llama(gguf, tasks),
         "8 bits (bitsandbytes)": local(folder, quantize="8bit"),
@@ -183,6 +185,19 @@ def on_two(folder: str, tasks: Tasks) -> list[tuple[float, ...]]:
         for number, part in enumerate(tasks)
         for place in range(len(part))
     ]
+
+
+def by_parts(folder: str, tasks: Tasks) -> list[tuple[float, ...]]:
+    """Score in two processes that hold a part of every layer each, on processors by gloo."""
+    script = Path(__file__).with_name("parallel_job.py")
+    count = str(sum(map(len, tasks)))
+    with tempfile.TemporaryDirectory() as place:
+        out = Path(place) / "found.json"
+        words = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+        words += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
+        environment = {"OMP_NUM_THREADS": "1", **os.environ, "CUDA_VISIBLE_DEVICES": ""}
+        subprocess.run([*words, str(script), folder, count, str(out)], check=True, env=environment)
+        return [tuple(one) for one in json.loads(out.read_text())]
 
 
 def measured(road: Road, tasks: Tasks, reference: list[tuple[float, ...]]) -> dict[str, Any]:

@@ -11,7 +11,12 @@ TEXT = (
 
 
 def make_tiny_model(
-    folder: Path, seed: int = 0, positions: int = 512, *, like_sentencepiece: bool = False
+    folder: Path,
+    seed: int = 0,
+    positions: int = 512,
+    *,
+    like_sentencepiece: bool = False,
+    heads: int = 4,
 ) -> Path:
     """Write the model as a Hugging Face folder; another seed gives other weights.
 
@@ -54,8 +59,8 @@ def make_tiny_model(
         hidden_size=48,
         intermediate_size=96,
         num_hidden_layers=3,
-        num_attention_heads=4,
-        num_key_value_heads=2,
+        num_attention_heads=heads,
+        num_key_value_heads=heads // 2,
         max_position_embeddings=positions,
         initializer_range=0.2,  # large enough for opinions that differ
         bos_token_id=0,
