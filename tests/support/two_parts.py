@@ -1,4 +1,4 @@
-"""`forgetmap` in one of two processes that hold a model together; the second one runs out of memory.
+"""`forgetmap` in one of two processes that hold a model together; one runs out of memory.
 
 torchrun --nproc_per_node 2 two_parts.py eval MODEL --device parallel ...
 """
