@@ -74,8 +74,9 @@ class Crew:
 
     def load(self, load: Callable[[], T], *what: object) -> T:
         """Have the others load their parts of a model, and load the own one."""
-        self.broadcast(("load", what))
-        network = self.all_or_none(load)
+        with self._one_voice():
+            self.broadcast(("load", what))
+            network = self.all_or_none(load)
         self.held = weakref.ref(network)
         return network
 
@@ -85,18 +86,22 @@ class Crew:
         if self.held() is not network:  # or parts of two models would answer together
             raise InputError(f"--device {PARALLEL}: ask one model to its end, then open the next")
         self.at_work = True
-        try:
+        with self._one_voice():
             self.broadcast((name, what))
             yield
-        except Exception as error:
-            self._end_if_told()
-            raise _as_input_error(error) or error from error
         self.at_work = False
 
-    def _end_if_told(self) -> None:
-        """End without a word where another process failed first: it has said why."""
-        if not self.speaks():
-            os._exit(2)
+    @contextmanager
+    def _one_voice(self) -> Iterator[None]:
+        """Let an error of the first process through, unless another one has told its own."""
+        try:
+            yield
+        except Exception as error:
+            if not self.speaks():
+                os._exit(2)
+            if told := _in_words(error):
+                raise InputError(f"{told}; {_KEPT}") from error
+            raise
 
     def speaks(self) -> bool:
         """Whether this process is the first to fail: the error of the others comes from its own."""
@@ -109,12 +114,9 @@ class Crew:
     def fail(self, error: BaseException) -> NoReturn:
         """End a process that follows; at once, as tidying up would wait for the others."""
         if isinstance(error, Exception) and self.speaks():
-            told = _as_input_error(error) or error
-            print(
-                f"forgetmap: process {self.rank} of {self.size}: {brief(told)}; {_KEPT}",
-                file=sys.stderr,
-                flush=True,
-            )
+            told = _in_words(error) or brief(error)
+            line = f"forgetmap: process {self.rank} of {self.size}: {told}; {_KEPT}"
+            print(line, file=sys.stderr, flush=True)
         os._exit(2)
 
     def all_or_none(self, work: Callable[[], T]) -> T:
@@ -158,11 +160,6 @@ def is_launched() -> bool:
     return {"RANK", "WORLD_SIZE", "MASTER_ADDR"} <= os.environ.keys()
 
 
-def follows(device: str | None) -> bool:
-    """Whether this process only helps the first one, and has nothing to say."""
-    return device == PARALLEL and is_launched() and os.environ["RANK"] != "0"
-
-
 @contextmanager
 def together(device: str | None) -> Iterator[bool]:
     """Join the processes that torchrun started for one model; whether this one leads them.
@@ -200,21 +197,22 @@ def _lead(joined: Crew) -> Iterator[bool]:
     except BaseException:
         # In the middle of a step the others wait inside the model and would not hear it.
         if joined.speaks() and not joined.at_work:
-            joined.broadcast(None)
+            with suppress(Exception):  # they may be gone, which is told already
+                joined.broadcast(None)
         raise
     joined.broadcast(None)
 
 
 def _follow(joined: Crew) -> None:
     """Take every step that the first process takes, until it says that it is done."""
-    warnings.simplefilter("ignore")  # the first one warns
     part = _Part(joined)
     try:
-        with suppress(InputError):  # the first one says it
-            joined.all_or_none(_bind_card)
-        while (told := joined.broadcast(None)) is not None:
-            name, what = told
-            getattr(part, name)(*what)
+        with warnings.catch_warnings(action="ignore"):  # the first one warns
+            with suppress(InputError):  # and says this
+                joined.all_or_none(_bind_card)
+            while (told := joined.broadcast(None)) is not None:
+                name, what = told
+                getattr(part, name)(*what)
     except BaseException as error:
         joined.fail(error)
 
@@ -225,7 +223,13 @@ def _join() -> Crew:
         from torch.distributed.rendezvous import rendezvous
     except ImportError as error:
         raise need(f"--device {PARALLEL}", "eval") from error
-    store, rank, size = next(rendezvous("env://"))
+    try:
+        store, rank, size = next(rendezvous("env://"))
+    except (ValueError, RuntimeError) as error:
+        raise InputError(
+            f"--device {PARALLEL}: the processes do not find each other ({brief(error)}); start "
+            "them with torchrun"
+        ) from error
     if size == 1:
         raise InputError(
             f"--device {PARALLEL}: one process cannot share a model; give torchrun "
@@ -258,19 +262,15 @@ def _cards() -> int:
     return int(torch.cuda.device_count())
 
 
-def _as_input_error(error: Exception) -> InputError | None:
-    """One line for what a run meets now and then; None for a fault of ours."""
+def _in_words(error: Exception) -> str | None:
+    """What a run meets now and then; None for all else."""
     import torch
 
-    if isinstance(error, InputError):
-        return error
     if isinstance(error, torch.OutOfMemoryError):
         # Half of a batch could be tried, but the others wait inside the whole one.
-        return InputError(f"the memory of a card ran out; try a smaller --batch; {_KEPT}")
-    if isinstance(error, torch.distributed.DistError) or any(
-        words in str(error) for words in _GONE
-    ):
-        return InputError(f"another process of this run ended ({brief(error)}); {_KEPT}")
+        return "the memory of a card ran out; try a smaller --batch"
+    if any(words in str(error) for words in _GONE):
+        return "another process of this run ended without a word; was it killed for its memory?"
     return None
 
 
