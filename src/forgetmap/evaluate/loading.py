@@ -92,7 +92,9 @@ def find_device(wanted: str | None) -> str:
         return wanted
     kind, _, number = wanted.partition(":")
     if kind not in ("cpu", "cuda", "mps", _EVERYWHERE) or (number and kind != "cuda"):
-        raise InputError(f"--device {wanted}: must be auto, parallel, cpu, cuda, cuda:N or mps")
+        raise InputError(
+            f"--device {wanted}: must be auto, cpu, cuda, cuda:N or mps; or parallel, in eval"
+        )
     if kind == "cuda" and not torch.cuda.is_available():
         raise InputError(f"--device {wanted}: no CUDA device is here; leave it out or say cpu")
     if kind == "cuda" and number and not (number.isdecimal() and int(number) < _cards()):
