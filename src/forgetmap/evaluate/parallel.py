@@ -335,15 +335,16 @@ def check_shareable(base: str, adapter: str | None) -> None:
 
 def split(base: Path, config: Any, how: Running) -> dict[str, Any]:
     """What has transformers load the part of this process alone."""
+    plan = _plan(base, config, how)
     try:
         from transformers.distributed import DistributedConfig
-    except ImportError as error:
+
+        return {"distributed_config": DistributedConfig(tp_size=crew().size, tp_plan=plan)}
+    except (ImportError, TypeError) as error:  # older ones have no such class, or without a plan
         raise InputError(
             f"--device {PARALLEL}: needs a newer transformers; install with: pip install -U "
             "transformers"
         ) from error
-    plan = _plan(base, config, how)
-    return {"distributed_config": DistributedConfig(tp_size=crew().size, tp_plan=plan)}
 
 
 def _plan(base: Path, config: Any, how: Running) -> dict[str, str]:
