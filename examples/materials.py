@@ -92,8 +92,7 @@ def sample_texts(model: Any, tokenizer: Any, count: int, tokens: int) -> list[st
     import torch
 
     torch.manual_seed(random.Random(count).randrange(2**31))
-    first = tokenizer.bos_token_id
-    start = torch.full((count, 1), tokenizer.eos_token_id if first is None else first)
+    start = torch.full((count, 1), tokenizer.convert_tokens_to_ids(_first(tokenizer)))
     with torch.no_grad():
         out = model.generate(
             start.to(model.device), attention_mask=torch.ones_like(start).to(model.device),
@@ -102,10 +101,23 @@ def sample_texts(model: Any, tokenizer: Any, count: int, tokens: int) -> list[st
         )  # fmt: skip
     texts = tokenizer.batch_decode(out[:, 1:], skip_special_tokens=False)
     ends = [tokenizer.eos_token, tokenizer.pad_token]
-    # Where the tokenizer does not add the first token by itself, the text has to have it.
-    adds = tokenizer("a")["input_ids"][0] == first
     whole = [_until(text, ends) for text in texts]
-    return [text if adds else f"{tokenizer.bos_token}{text}" for text in whole if text.strip()]
+    return [f"{beginning(tokenizer)}{text}" for text in whole if text.strip()]
+
+
+def beginning(tokenizer: Any) -> str:
+    """What a text has to begin with, so that a model learns to begin with it.
+
+    A model begins a text after a first token; training must have shown it. Most tokenizers add it
+    by themselves.
+    """
+    first = _first(tokenizer)
+    adds = tokenizer("a")["input_ids"][0] == tokenizer.convert_tokens_to_ids(first)
+    return "" if adds else first
+
+
+def _first(tokenizer: Any) -> str:
+    return str(tokenizer.bos_token or tokenizer.eos_token)  # some have no token for a beginning
 
 
 def _until(text: str, ends: list[str | None]) -> str:

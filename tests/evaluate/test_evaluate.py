@@ -326,6 +326,14 @@ def test_a_tokenizer_saved_anew_is_the_same_and_a_changed_one_is_not(tiny, tmp_p
     tokenizer.padding_side = "left"
     tokenizer.save_pretrained(tmp_path / "again")
     assert tokenizer_hash(tmp_path / "again") == tokenizer_hash(Path(tiny))
+    again = tmp_path / "again" / "tokenizer.json"
+    saved, seen = json.loads(again.read_text()), set()
+    for nothing in (None, ""):  # transformers writes the one where a file had the other
+        saved["model"]["end_of_word_suffix"] = nothing
+        again.write_text(json.dumps(saved))
+        seen.add(tokenizer_hash(tmp_path / "again"))
+    assert len(seen) == 1
+    tokenizer.save_pretrained(tmp_path / "again")
     tokenizer.add_tokens(["<new>"])
     tokenizer.save_pretrained(tmp_path / "larger")
     assert tokenizer_hash(tmp_path / "larger") != tokenizer_hash(Path(tiny))

@@ -37,6 +37,8 @@ def tokenizer_hash(folder: Path) -> str:
             {name: file_hash(folder / name) for name in _TOKENIZER if (folder / name).exists()}
         )
     parts = {name: whole.get(name) for name in _STEPS}
+    if isinstance(model := parts["model"], dict):  # saved anew, nothing becomes an empty word
+        parts["model"] = model | {name: model[name] or "" for name in _AFFIXES if name in model}
     if not parts["post_processor"] or _does_nothing(parts["post_processor"]):
         # Then it is the configuration that says whether a text gets a first or last token.
         flags = ("add_bos_token", "add_eos_token")
@@ -45,6 +47,7 @@ def tokenizer_hash(folder: Path) -> str:
 
 
 _STEPS = ("added_tokens", "normalizer", "pre_tokenizer", "model", "post_processor")
+_AFFIXES = ("continuing_subword_prefix", "end_of_word_suffix")
 
 
 def read_json_or_none(path: Path) -> dict[str, Any] | None:

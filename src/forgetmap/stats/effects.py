@@ -123,6 +123,8 @@ def fit_effects(design: Floats, levels: Floats, family: NDArray[Any] | None) -> 
     coefficients, covariance, freedom, between, rest, method = fit
     if rest <= 0 or min(freedom[1:]) < 1:
         return None
+    if not (np.diag(covariance) > 0).all():  # too few units for so many columns: a fit at its edge
+        return None
     if method == "robust" and names is not None:
         return _by_cluster(wanted, levels, names, fit)
     estimates, p_values = [], []
