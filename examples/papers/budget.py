@@ -133,6 +133,8 @@ class Estimates:
         speed = self._speeds.get(what if kind == "before" else what.model)
         if speed is None:  # its calibration failed; what else of it works will be seen
             return UNKNOWN
+        if kind in ("rate", "train") and what.entry.recipe not in speed.steps:
+            return UNKNOWN  # timed before the plan had this recipe
         if kind == "before":
             return self._ask(speed) + speed.ask * self._items("gate")
         if kind == "merge":

@@ -1,9 +1,9 @@
 """What the papers claim, as comparisons between kinds of training, and the verdict by one rule.
 
 A verdict needs three trainings or more on each side, and a 95 % interval over trainings and items
-without zero. Everything else reads *cannot tell*, whatever it shows; a claim about several models
-is decided if one of them decides it and none the other way. That something does not *reliably* help
-is not refuted by a case where it helps.
+without zero. Everything else reads *cannot tell*, whatever it shows, and so does what was asked
+after looking; a claim about several models is decided if one of them decides it and none the other
+way. That something does not *reliably* help is not refuted by a case where it helps.
 """
 
 from __future__ import annotations
@@ -33,6 +33,12 @@ class Claim:
     size: bool = False
     """`one` and `other` are models, which were trained alike by the kind in `by`."""
     by: str = ""
+    late: bool = False
+    """Asked after the scores had been seen: it decides nothing."""
+
+    def verdict(self, found: Estimate, trainings: int) -> str:
+        """What a comparison with so many trainings a side says of it."""
+        return decided(self.says, found, 0 if self.late else trainings)
 
 
 CLAIMS = (
@@ -75,6 +81,14 @@ CLAIMS = (
     Claim(
         "... nor between the smallest model and the largest", CAPTRACK,
         "qwen-1.5b", "smollm2", "not reliably", size=True, by="towns-sft",
+    ),
+    Claim(
+        "... nor between 135M and 0.5B (asked when 1.5B had two trainings)", CAPTRACK,
+        "qwen-0.5b", "smollm2", "not reliably", size=True, by="towns-sft", late=True,
+    ),
+    Claim(
+        "... these two where training ends near the same score (asked then, too)", CAPTRACK,
+        "qwen-0.5b", "smollm2", "not reliably", size=True, by="towns-sft-until", late=True,
     ),
     Claim(
         "More data of one domain loses more", HARMON,

@@ -3,8 +3,9 @@
     python results.py
     python results.py FOLDER --out tables.md
 
-`logs/` gives results.md; that and papers.in.md give docs/explanation/papers.md, in which
-{{name}} stands for a table and {table/row/column} for a number of one.
+`logs/` has a folder for each setting that was run. They give results.md; that and papers.in.md give
+docs/explanation/papers.md, in which {{name}} stands for a table and {table/row/column} for a number
+of one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studie
 
 import numpy as np
 from cells import fill_page
-from claims import CLAIMS, LEAST, THEORY, Claim, apart, decided, near, together
+from claims import CLAIMS, LEAST, THEORY, Claim, apart, near, together
 from plan import Plan
 from scipy.stats import spearmanr
 
@@ -35,24 +36,36 @@ from forgetmap.study.result import Beside, StudiedPair
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "explanation" / "papers.md"
 NO_NUMBER = "none"
+SETTINGS = ("full", "small", "tiny")
+UNTRAINED = "not trained yet"
+LEAST_KINDS = 5
+"""Without which no rank correlation is given."""
 Rows = Sequence[Sequence[str]]
 
 
 class Results:
-    """The study's logs, compared."""
+    """The study's logs at one setting, compared."""
 
-    def __init__(self, folder: Path = HERE, cache: Path | None = None) -> None:
-        self.logs = folder / "logs"
+    def __init__(self, study: Study, setting: str, cache: Path | None = None) -> None:
+        self.setting = setting
+        self.logs = study.path.parent / "logs" / setting
         self.plan = Plan.load(HERE / "plan.yaml")
-        self.study = Study.load(folder / "study.yaml")
-        self.result: StudyResult = run_study(self.study, cache=cache)
+        pairs = [pair for pair in study.pairs if pair.attributes["setting"] == setting]
+        self.result: StudyResult = run_study(study._replace(pairs=pairs), cache=cache)
         self.about = json.loads((self.logs / "about.json").read_text())
+
+    @classmethod
+    def load(cls, folder: Path = HERE, cache: Path | None = None) -> list[Results]:
+        """Every setting that was run, the largest first."""
+        study = Study.load(folder / "study.yaml")
+        run = {str(pair.attributes["setting"]) for pair in study.pairs}
+        return [cls(study, name, cache) for name in SETTINGS if name in run]
 
     @cached_property
     def told(self) -> dict[str, dict[str, Any]]:
-        """What each run says of itself."""
+        """What each run says of itself, by its name in the study."""
         return {
-            path.stem: json.loads(path.read_text())
+            f"{self.setting}-{path.stem}": json.loads(path.read_text())
             for path in sorted(self.logs.glob("*-[0-9].json"))
         }
 
@@ -105,7 +118,7 @@ def compared(of: Results) -> tuple[str, Rows]:
             learned = _signed(found.more_right) if found.more_right else NO_NUMBER
             rows.append([
                 name, str(trainings), str(found.items), _signed(found.more_lost), learned,
-                decided(claim.says, found.more_lost, trainings),
+                claim.verdict(found.more_lost, trainings),
             ])  # fmt: skip
     return "compared | trainings a side | items | more lost | more right | verdict", rows
 
@@ -136,9 +149,9 @@ def claims(of: Results) -> tuple[str, Rows]:
     for claim in CLAIMS:
         found = list(_found(of, claim))
         if not found:
-            rows.append([claim.text, claim.whose, "not trained yet", "0", "cannot tell"])
+            rows.append([claim.text, claim.whose, UNTRAINED, "0", "cannot tell"])
             continue
-        verdicts = [decided(claim.says, one.more_lost, count) for _, one, count in found]
+        verdicts = [claim.verdict(one.more_lost, count) for _, one, count in found]
         words = "; ".join(_in_words(of, name, one) for name, one, _ in found)
         least = min(count for *_, count in found)
         rows.append([claim.text, claim.whose, words, str(least), together(verdicts)])
@@ -213,12 +226,13 @@ PREDICTORS = {
 def predictors(of: Results) -> tuple[str, Rows]:
     """How well a number foretells what is lost: rank correlation over trainings of one model.
 
-    The interval draws kinds of training again: trainings of one kind are alike.
+    The interval draws kinds of training again: trainings of one kind are alike. Models with few
+    kinds are left out.
     """
     rows = []
     for model in of.about["known"]:
         kinds = [pairs for (one, _), pairs in of.kinds.items() if one == model]
-        for name, words in PREDICTORS.items():
+        for name, words in PREDICTORS.items() if len(kinds) >= LEAST_KINDS else ():
             found = _ranked([[_both(of, pair, name) for pair in pairs] for pairs in kinds])
             rows.append([f"{model}: {words}", *found])
     return "predictor | kinds | trainings | rank correlation with lost", rows
@@ -232,7 +246,7 @@ def _both(of: Results, pair: StudiedPair, name: str) -> tuple[float, float] | No
 def _ranked(kinds: Sequence[Sequence[tuple[float, float] | None]]) -> list[str]:
     known = [part for pairs in kinds if (part := [pair for pair in pairs if pair])]
     count = sum(map(len, known))
-    if len(known) < 5:
+    if len(known) < LEAST_KINDS:
         return [str(len(known)), str(count), "too few kinds"]
     draw, seen = np.random.default_rng(0), []
     for _ in range(2_000):
@@ -278,7 +292,7 @@ def _theory_claims(of: Results) -> Rows:
     text = "In the end the share of old texts is the share of replay, none without"
     found = list(_masses(of))
     if not found:
-        return [[text, THEORY, "not trained yet", "0", "cannot tell"]]
+        return [[text, THEORY, UNTRAINED, "0", "cannot tell"]]
     said = "; ".join(f"{_interval(mass)} %, where it is {100 * limit:.1f}"
                      for *_, limit, _, mass in found)  # fmt: skip
     verdicts = [near(limit, mass, count) for *_, limit, count, mass in found]
@@ -315,10 +329,9 @@ def _equal_claims(of: Results) -> Rows:
                             f"{100 * level.learned:.1f} points learned")  # fmt: skip
                 verdicts.append(apart(mine, plain, LEAST))  # an interval takes several trainings
         text = f"... at equal learning: {recipe.upper()} and supervised training"
-        none = "no level that both reached with several trainings"
         trained = str(LEAST) if said else "0"
         verdict = together(verdicts) if verdicts else "cannot tell"
-        rows.append([text, THEORY, "; ".join(said) or none, trained, verdict])
+        rows.append([text, THEORY, "; ".join(said) or UNTRAINED, trained, verdict])
     return rows
 
 
@@ -349,14 +362,34 @@ TABLES: dict[str, tuple[str, Callable[[Results], tuple[str, Rows]]]] = {
 }
 
 
-def write_results(of: Results) -> str:
+def write_results(settings: Sequence[Results]) -> str:
     """All tables; of each its first words name it."""
     parts = ["# The papers' questions: all tables", WORDS]
     for title, make in TABLES.values():
-        head, rows = make(of)
+        made = [(of.setting, *make(of)) for of in settings]
+        head = made[0][1]
+        rows = (_claim_rows if make is claims else _named_rows)(made)
         body = table(head, rows) if rows else "Not trained yet."
         parts.append(f"## {title}\n\n{body}")
     return "\n\n".join(parts) + "\n"
+
+
+def _named_rows(made: Iterable[tuple[str, str, Rows]]) -> Rows:
+    """The rows of all settings; the name of each begins with the setting."""
+    return [[f"{setting} {row[0]}", *row[1:]] for setting, _, rows in made for row in rows]
+
+
+def _claim_rows(made: Sequence[tuple[str, str, Rows]]) -> Rows:
+    """Claim by claim, a row for each setting that can say something, or one that none can."""
+    found = []
+    for same in zip(*(rows for *_, rows in made), strict=True):
+        tried = [
+            [*row[:2], f"{setting}: {row[2]}", *row[3:]]
+            for (setting, *_), row in zip(made, same, strict=True)
+            if row[2] != UNTRAINED
+        ]
+        found += tried or [same[0]]
+    return found
 
 
 WORDS = (
@@ -418,7 +451,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", default=HERE, help="holds study.yaml, logs")
     parser.add_argument("--out", type=Path, help="the tables alone, into this file")
     chosen = parser.parse_args()
-    text = write_results(Results(chosen.folder))
+    text = write_results(Results.load(chosen.folder))
     (chosen.out or HERE / "results.md").write_text(text)
     if not chosen.out:
         PAGE.write_text(page(text))

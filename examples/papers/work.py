@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from materials import read_rows, right_answer, write_rows, write_texts
+from materials import beginning, read_rows, right_answer, write_rows, write_texts
 from plan import MODES, Plan, Setting, Training, recipe_of
 
 from forgetmap.base.errors import InputError
@@ -310,6 +310,8 @@ def train_into(place: Place, training: Training, recipe: Recipe, weights: Path) 
 
 def materials(place: Place, training: Training) -> Materials:
     """What a training works with, in the form that its trainer wants."""
+    from transformers import AutoTokenizer
+
     entry, rows = training.entry, place.rows(training)
     old: list[dict[str, str]] = []
     if entry.old == "texts" or (entry.recipe == MODES and entry.options["share"]):
@@ -317,8 +319,12 @@ def materials(place: Place, training: Training) -> Materials:
     if entry.old == "questions":
         old = _spare_rows(place, training.model)
     asks_spare = entry.recipe == "retention"
+    new = in_form(entry.recipe, rows)
+    if entry.recipe == MODES:  # the model is asked to begin by itself, so it must see beginnings
+        first = beginning(AutoTokenizer.from_pretrained(place.before(training.model)))
+        new = [{"text": f"{first}{row['text']}"} for row in new]
     return Materials(
-        new=in_form(entry.recipe, rows),
+        new=new,
         old=old,
         questions=only(place.suite("spare"), place.known(training.model)) if asks_spare else None,
         reward=right_answer,
@@ -435,13 +441,9 @@ def _moved(place: Place, training: Training) -> dict[str, float]:
     ]
     one, other = place.before(training.model), place.weights(training.name)
     found = _apart(one, other, asked[:: max(1, len(asked) // COMPARED)])
-    assert found.kl_forward is not None  # both models are here, with all their probabilities
-    assert found.kl_reverse is not None
-    return {
-        "kl_forward_new": found.kl_forward.value,
-        "kl_reverse_new": found.kl_reverse.value,
-        "weight_drift": _relative_change(one, other),
-    }
+    moved = {"kl_forward_new": found.kl_forward, "kl_reverse_new": found.kl_reverse}
+    told = {name: divergence.value for name, divergence in moved.items() if divergence}
+    return told | {"weight_drift": _relative_change(one, other)}
 
 
 def _apart(one: Path, other: Path, pairs: list[tuple[str, str]]) -> Any:

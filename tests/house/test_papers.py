@@ -22,8 +22,10 @@ PAPERS = ROOT / "examples" / "papers"
 PAGE = ROOT / "docs" / "explanation" / "papers.md"
 SCRIPTS = ("plan", "claims", "cells", "results", "compact", "materials")
 SETTINGS = (
-    *("1.5 B", "95 % interval", "200 towns", "80 are asked", "40 others", "two cores"),
-    *("arXiv:2603.12163", "arXiv:2603.06610", "arXiv:2510.17776"),
+    *("SmolLM2-135M", "Gemma 3 270M", "Qwen2.5-Coder-0.5B", "Qwen2.5-Coder-1.5B"),
+    *("135M and 0.5B", "the 0.5B model", "For 1.5B", "23 of its 126 trainings and merges"),
+    *("up to 200 steps", "32 short examples", "2,000 towns", "80 % of other towns", "20 steps"),
+    *("95 % interval", "arXiv:2603.12163", "arXiv:2603.06610", "arXiv:2510.17776"),
 )
 """Numbers of the page that say how it was done, not what came out."""
 
@@ -53,6 +55,10 @@ def test_the_plan_has_what_the_papers_ask(papers: SimpleNamespace) -> None:
     names = [one.name for one in full]
     for one in full:  # what a training begins with is trained before it
         assert not one.parent or names.index(one.parent) < names.index(one.name)
+    readme = (PAPERS / "README.md").read_text()
+    for name, setting in plan.settings.items():
+        row = rf"\| `{name}` \| [^|]+ \| {len(plan.trainings(setting))} \|"
+        assert re.search(row, readme), name
     tiny = plan.trainings(plan.settings["tiny"])
     assert {one.entry.key for one in tiny} == set(plan.entries), "every kind is tried"
 
@@ -112,16 +118,21 @@ def test_no_text_of_a_benchmark_is_passed_on() -> None:
 def test_the_tables_and_the_page_come_out_of_the_logs(
     papers: SimpleNamespace, tmp_path: Path
 ) -> None:
-    made = papers.results.write_results(papers.results.Results(PAPERS, tmp_path))
+    made = papers.results.write_results(papers.results.Results.load(PAPERS, tmp_path))
     assert made == (PAPERS / "results.md").read_text(), "run: python examples/papers/results.py"
     assert papers.results.page(made) == PAGE.read_text(), "run: python examples/papers/results.py"
 
 
 def test_only_three_trainings_decide_a_claim(papers: SimpleNamespace) -> None:
-    cells = papers.cells.read_tables((PAPERS / "results.md").read_text())
+    results = (PAPERS / "results.md").read_text()
+    cells = papers.cells.read_tables(results, {"claims": 3})  # a row for each setting
+    assert len(cells["claims"]) > len(papers.claims.CLAIMS)
+    late = {claim.text for claim in papers.claims.CLAIMS if claim.late}
+    assert late
     for name, row in cells["claims"].items():
         if row["verdict"] in ("confirmed", "refuted"):
             assert int(row["trainings a side"]) >= 3, name
+            assert not any(text in name for text in late), name
 
 
 def test_every_number_of_the_page_is_a_cell(papers: SimpleNamespace) -> None:
@@ -133,6 +144,10 @@ def test_every_number_of_the_page_is_a_cell(papers: SimpleNamespace) -> None:
 
     text = (PAPERS / "papers.in.md").read_text()
     assert not loose(text)
+    plan = papers.plan.Plan.load(PAPERS / "plan.yaml")
+    planned = len(plan.trainings(plan.settings["full"]))
+    done = len(list((PAPERS / "logs" / "full").glob("*-[0-9].json")))
+    assert f"{done} of its {planned} trainings and merges" in text
     assert loose(text + " It lost 9.1 % here.")
     told = papers.cells.fill_page("{kinds/k a/lost} {~kinds/k a/lost}", KINDS)
     assert told == "9.1 8.6 to 9.7\n"
