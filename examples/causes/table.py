@@ -19,6 +19,7 @@ from typing import Any
 
 from scipy import stats
 
+from forgetmap.map.cause_checks import FORM
 from forgetmap.map.causes import CAUSES, UNKNOWN, Lost, cause_of, taught_answers
 from forgetmap.map.old_maps import MERGED
 from forgetmap.stats.estimate import share
@@ -30,6 +31,8 @@ BAR, ENOUGH = 0.9, 20
 OLD_LOOKS = ("", "fourth_", "fifth_", "sixth_", "seventh_", "eighth_", "ninth_", "tenth_")
 FRESH = "eleventh_"
 """The last look, labelled after the rules were frozen and before they were mended on it."""
+FROZEN = ("ninth_", "tenth_", FRESH)
+"""Looks by today's guide, each labelled by two readers, with the rules run once on it."""
 
 TRUE = (0.95, 0.97, 0.99)
 """True precision and recall for which the page shows the chance to keep the bar."""
@@ -96,6 +99,7 @@ def texts() -> list[str]:
     labels = LABELLED / f"{FRESH}labels.jsonl"
     rows = labelled(FRESH) if labels.exists() else []
     fresh = [*fresh_look(rows), by_model(rows), *asked_for(rows), classifier(rows)] if rows else []
+    fresh += form_or_knowledge()
     tenth = [before_the_merge(), unknown_language()]
     return [*fresh, *tenth, verdict(), *eighth_look().split("\n\n"), earlier_looks()]
 
@@ -111,6 +115,28 @@ def fresh_look(rows: Rows) -> list[str]:
         _readers(rows),
         _looks({f"{FRESH.strip('_')} look, frozen rules": rows}),
     ]
+
+
+def form_or_knowledge() -> list[str]:
+    """How often the rules tell a matter of form from another answer, and what is right by cause."""
+    looks = {look.strip("_"): labelled(look) for look in FROZEN}
+    rows = [row for part in looks.values() for row in part]
+    parts = [f"{_interval(_same_kind(part))} in the {name} look" for name, part in looks.items()]
+    hits = {name: [row["label"] == name for row in rows if row["found"] == name] for name in CAUSES}
+    lines = [
+        f"| cause | found in {len(rows):,} answers | of these right |",
+        "| --- | --- | --- |",
+        *(f"| `{name}` | {len(own)} | {_interval(own)} |" for name, own in hits.items() if own),
+    ]
+    return [
+        f"On {len(rows):,} answers they get that right in {_interval(_same_kind(rows))}: in "
+        f"{', '.join(parts)}.",
+        "\n".join(lines),
+    ]
+
+
+def _same_kind(rows: Rows) -> list[bool]:
+    return [(row["label"] in FORM) == (row["found"] in FORM) for row in rows]
 
 
 def by_model(rows: Rows) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from forgetmap.map.cause_checks import CHECKED, CHECKS, FORM, FORM_CHECK
 from forgetmap.map.causes import CAUSES, UNKNOWN, Lost, cause_of
 from forgetmap.stats.estimate import share
 from places import ROOT
@@ -73,6 +74,16 @@ def test_the_page_shows_the_tables(table: ModuleType) -> None:
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     for text in table.texts():
         assert " ".join(text.split()) in page
+
+
+def test_what_the_package_says_of_its_causes_is_what_the_labels_say(table: ModuleType) -> None:
+    rows = [row for look in table.FROZEN for row in table.labelled(look)]
+    found = Counter(row["found"] for row in rows)
+    right = Counter(row["found"] for row in rows if row["found"] == row["label"])
+    assert len(rows) == CHECKED
+    assert {name: (found[name], right[name]) for name in CAUSES if found[name]} == CHECKS
+    kinds = [(row["label"] in FORM, row["found"] in FORM) for row in rows]
+    assert (len(rows), sum(a == b for a, b in kinds)) == FORM_CHECK
 
 
 def test_the_unread_half_keeps_what_was_found_in_its_one_run(table: ModuleType) -> None:

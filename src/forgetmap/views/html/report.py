@@ -15,10 +15,12 @@ import orjson
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import write_text
+from forgetmap.map.cause_checks import CHECKED, CHECKS, FORM, FORM_CHECK
 from forgetmap.map.comparison import Comparison
 from forgetmap.map.flips import PROBABILITIES
 from forgetmap.map.items import PAGE, ItemStore, write_items
 from forgetmap.map.result import FORGETTING_WORDS, NET_WORDS, ForgettingMap
+from forgetmap.stats.estimate import share
 from forgetmap.views import words
 from forgetmap.views.html.report_words import ESTIMATORS
 from forgetmap.views.html.shell import CONTROLS, FOREST, Page, embedded, packed
@@ -99,6 +101,7 @@ def render(
             "task": {name: words.mark(result, [name]) for name in result.tasks},
         },
         "versions": {"forgetmap": result.forgetmap_version, "plotly": version("plotly")},
+        "checks": _checks(),
         "groups": [(g.task, g.transition, g.cause, g.size) for g in store.groups],
         "items": store.total,
         "changed": store.changed,
@@ -118,6 +121,17 @@ def render(
         facts=facts,
         listing=listing,
     )
+
+
+@cache
+def _checks() -> dict[str, Any]:
+    """How often the rules of causes were right, for the table of causes."""
+    return {
+        "answers": CHECKED,
+        "form": FORM_CHECK.right / FORM_CHECK.found,
+        "formal": FORM,
+        "right": {name: share(one.right, one.found).model_dump() for name, one in CHECKS.items()},
+    }
 
 
 @cache

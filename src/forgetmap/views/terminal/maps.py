@@ -10,6 +10,7 @@ from rich.text import Text
 
 from forgetmap.base.words import clean, percent, some
 from forgetmap.gate.judgement import GateResult
+from forgetmap.map.cause_checks import how_sure
 from forgetmap.map.graded import ScoreChange
 from forgetmap.map.result import (
     FORGETTING_WORDS,
@@ -220,6 +221,8 @@ def _why(cell: Cell) -> list[str]:
             if name in cell.without
         )
         lines.append(f"lost by cause: {listed}")
+        if sure := how_sure(cell.causes):
+            lines.append(f"how sure a cause is: {sure}")
     if cell.churn:
         lines.append(f"churn: {cell.churn:,} items went from one wrong answer to another")
     return lines

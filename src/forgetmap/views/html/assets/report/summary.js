@@ -235,6 +235,8 @@ function causeCounts() {
   return [...counts].sort((one, two) => two[1] - one[1]);
 }
 
+const rightOf = (check) => (check ? `${percent(check.value)} (${interval(check)})` : "not known");
+
 function showCauses() {
   const rows = causeCounts();
   const lost = rows.reduce((sum, [, count]) => sum + count, 0);
@@ -248,14 +250,27 @@ function showCauses() {
     `${whole(lost)} items are right less often than before. Each gets a cause by rules on its answer; ` +
       `"wrong" is another answer, "${NO_CAUSE}" means that the log holds no text to judge by.`,
   );
+  // Options that were scored have no text, and so no cause of form: nothing there can be misread.
+  const { answers, form, formal, right } = facts.checks;
+  const read = rows.some(([cause]) => formal.includes(cause));
+  if (read)
+    byId("causes-lead").append(
+      ` The rules can err: on ${whole(answers)} labelled answers they told form from another answer ` +
+        `rightly in ${percent(form)}, and a cause as often as the table says.`,
+    );
   byId("causes-table").append(
     table(
-      ["cause", "items", "share of these", "right less often without it", ""],
+      [
+        ...["cause", "items", "share of these", "right less often without it"],
+        ...(read ? ["such a cause is right in"] : []),
+        "",
+      ],
       rows.map(([cause, count]) => [
         brief(cause),
         whole(count),
         percent(count / lost),
         percent((lost - count) / map.total.n),
+        ...(read ? [rightOf(right[cause])] : []),
         make(
           "button",
           {
