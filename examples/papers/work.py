@@ -129,14 +129,16 @@ def release(place: Place) -> None:
 def restore(place: Place, logs: Path) -> None:
     """Take over what earlier work left in its logs, where a machine keeps nothing.
 
-    Rates, what models know, and times come back, and all that was done counts as done.
+    Rates, what models know, and times come back, and all that was done counts as done. What this
+    work has found itself stays.
     """
     about = json.loads((logs / "about.json").read_text())
     if about["setting"]["name"] != place.name:
         raise InputError(f"{logs}: is of the setting {about['setting']['name']}, not {place.name}")
     for part in ("rates", "known", "calibration"):
         for name, told in about[part].items():
-            _write(place.work / part / f"{name}.json", told)
+            if not (path := place.work / part / f"{name}.json").is_file():
+                _write(path, told)
     for name, seconds in about["seconds"].items():
         if not name.startswith(NOT_LOGGED) and not place.mark(name).is_file():
             _write(place.mark(name), {"seconds": seconds})

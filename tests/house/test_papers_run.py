@@ -126,10 +126,15 @@ def check_tables(folder: Path) -> None:
 def check_earlier_logs(folder: Path, done: int) -> None:
     """A machine that keeps nothing goes on from the logs: what they hold is not done again."""
     shutil.move(folder / "work", folder / "earlier")
+    timed = folder / "work" / "calibration" / "smollm2.json"
+    timed.parent.mkdir(parents=True)
+    own = json.loads((folder / "earlier" / "calibration" / "smollm2.json").read_text())
+    timed.write_text(json.dumps(own | {"load": 123.0}))
     again = subprocess.run(
         command(folder, "--minutes", "30", "--budget-only", "--have", str(folder / "logs")),
         capture_output=True, text=True, check=True,
     )  # fmt: skip
+    assert json.loads(timed.read_text())["load"] == 123, "its own times stay"
     not_logged = 2  # the model's folder, and what it writes to be replayed
     assert f"done: {done - not_logged}\n" in again.stdout
     assert "smollm2-towns-broken-0" not in again.stdout.split("done: ")[0]
