@@ -41,7 +41,7 @@ def collect(plan: Path, work: Path, out: Path, setting: str, *, score: bool = Tr
         shutil.copy(about, out / f"{name}.json")
         if (about.parent / "old" / "manifest.json").is_file():
             model = json.loads(about.read_text()).get("model", name.removesuffix("-before"))
-            _write_log(about.parent, out / f"{name}.parquet", known[model]["known"])
+            _write_log(about.parent, out / f"{name}.parquet", known[model]["known"], chosen.metric)
         answers, scored = about.parent / "abilities/responses.jsonl", out / f"scores/{name}.parquet"
         if chosen.abilities and answers.is_file() and not scored.is_file():
             if score:
@@ -70,9 +70,10 @@ def _is_done(work: Path, name: str) -> bool:
     return (work / "done" / f"{job}.json").is_file()
 
 
-def _write_log(folder: Path, out: Path, known: list[str]) -> None:
+def _write_log(folder: Path, out: Path, known: list[str], metric: str) -> None:
     """The new tasks, and of the old ones those that the model knew before."""
-    old = read_compact(folder / "old" / SAMPLES, out.stem, unused="acc")  # by length, as the gate
+    unused = {"acc": "acc_norm", "acc_norm": "acc"}[metric]
+    old = read_compact(folder / "old" / SAMPLES, out.stem, unused)
     new = read_compact(folder / "new" / SAMPLES, out.stem)
     kept = old.data.filter(pc.is_in(old.data["task"], pa.array(known)))
     without_texts(Samples(pa.concat_tables([kept, new.data]), old.meta)).write(out)

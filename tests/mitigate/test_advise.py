@@ -16,6 +16,7 @@ from forgetmap.capabilities.drift_result import Drift, DriftSettings, GroupDrift
 from forgetmap.cli.advise import advise as command
 from forgetmap.cli.app import app as commands
 from forgetmap.lineage.result import Lineage, LineageSettings, WorstStage
+from forgetmap.map.cause_checks import FORM
 from forgetmap.map.causes import CAUSES
 from forgetmap.map.result import (
     Both,
@@ -28,7 +29,7 @@ from forgetmap.map.result import (
     MapSettings,
     Verdict,
 )
-from forgetmap.mitigate.advise import _CURES, _FORM, RULES, TURNS, Evidence, advise
+from forgetmap.mitigate.advise import _CURES, RULES, TURNS, Evidence, advise
 from forgetmap.samples.comparability import Confound
 from forgetmap.stats.estimate import BASIS_MEANING, Estimate, Range
 from places import ROOT
@@ -378,7 +379,7 @@ def test_noise_by_cause():
 
 
 def test_every_cause_of_form_has_a_cure():
-    assert set(_CURES) == set(_FORM) == set(CAUSES) - {"noise", "wrong", "intruded"}
+    assert set(_CURES) == set(FORM) == set(CAUSES) - {"noise", "wrong", "intruded"}
 
 
 def test_commands_that_are_named_exist():

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import forgetmap
-from forgetmap.base.errors import InputError
+from forgetmap.base.errors import InputError, WithheldError
 from forgetmap.cli.app import app
 from forgetmap.mitigate.forecast.build import bundled, check_forecast, forecast, read_risks
 from forgetmap.mitigate.forecast.items import History, Items, read_history, read_items
@@ -250,6 +250,46 @@ def test_bad_input_is_one_clear_line(study: Path, tmp_path: Path) -> None:
         read_risks(base)
     with pytest.raises(InputError, match="no such file"):
         read_risks(tmp_path / "nowhere.parquet")
+
+
+def test_right_and_wrong_alone_get_no_forecast_by_probabilities(
+    study: Path, tmp_path: Path
+) -> None:
+    """They seemed safe: every known item has a chance of 1, and a training cost ten times more."""
+    rng = np.random.default_rng(4)
+    right = rng.random(ITEMS) < 0.6
+    flips = write(tmp_path / "base.parquet", right.astype(float))
+    with pytest.raises(WithheldError, match="100% of the known items have a chance of exactly 1"):
+        forecast(flips)
+    with pytest.raises(WithheldError, match="give --history with trainings whose logs are like"):
+        forecast(flips, history=study)
+    rows = []
+    for way in ("a", "b", "c"):
+        after = write(
+            tmp_path / f"{way}.parquet", (right & (rng.random(ITEMS) < 0.7)).astype(float)
+        )
+        rows.append({"before": str(flips), "after": str(after), "new": ["x"], "method": way})
+    own = tmp_path / "study.yaml"
+    own.write_text(json.dumps({"pairs": rows}), encoding="utf-8")
+    found = forecast(flips, history=own)
+    assert found.total.flips == pytest.approx(0.3 * right.sum(), rel=0.2)
+    with pytest.raises(WithheldError):
+        forecast(flips, history=own, probe=flips)
+    with pytest.raises(InputError, match="its 0 trainings"):
+        forecast(study.parent / "base.parquet", history=own)
+
+
+def test_trainings_of_another_kind_are_left_out_and_told(study: Path, tmp_path: Path) -> None:
+    before = study.parent / "base.parquet"
+    alone = forecast(before, history=study)
+    right = (np.random.default_rng(5).random(ITEMS) < 0.6).astype(float)
+    flips = write(tmp_path / "flips.parquet", right)
+    mixed = study.parent / "mixed.yaml"
+    more = f"\n- {{before: {flips}, after: {flips}, new: [x], method: other}}"
+    mixed.write_text(study.read_text(encoding="utf-8") + more, encoding="utf-8")
+    both = forecast(before, history=mixed)
+    assert both.total == alone.total
+    assert "1 trainings of the history have right and wrong alone" in " ".join(both.notes)
 
 
 def test_a_damaged_file_of_risks_is_refused(study: Path, tmp_path: Path) -> None:

@@ -36,8 +36,11 @@ CAPITALS = [f"What is the capital of land number {n}?" for n in range(20)]
 SUMS = [f"How much is {n} plus {n + 3} in the end?" for n in range(20)]
 
 
-def log(path, wrong=()):
-    """A log of 40 questions; those in `wrong` got a wrong answer."""
+def log(path, wrong=(), chances=(None, None)):
+    """A log of 40 questions; those in `wrong` got a wrong answer.
+
+    `chances` is the probability of a right option that was picked, and of one that was not.
+    """
     questions = [("capitals", text) for text in CAPITALS] + [("sums", text) for text in SUMS]
     Samples.from_rows(
         {
@@ -46,6 +49,7 @@ def log(path, wrong=()):
             "item": content_hash(text),
             "item_ref": str(number),
             "score": float(text not in wrong),
+            "gold_probability": chances[text in wrong],
             "prompt": f"Question: {text}\nAnswer:",
             "target": "x",
             "answer": "y",
@@ -598,7 +602,7 @@ def test_a_real_network_makes_up_examples_and_trl_reads_the_mixture(maps):
 def test_a_forecast_takes_the_place_of_a_map(tmp_path):
     from forgetmap.mitigate.forecast.build import forecast
 
-    before = log(tmp_path / "before.parquet", wrong=SUMS[5:])
+    before = log(tmp_path / "before.parquet", wrong=SUMS[5:], chances=(0.9, 0.1))
     forecast(before, out=tmp_path / "risks.parquet")
     rows = [{"prompt": f"What is the capital of realm {n}?", "completion": "X."} for n in range(9)]
     rows += [{"prompt": f"How much is {n} times two?", "completion": "Y."} for n in range(9)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from forgetmap.base.errors import InputError
+from forgetmap.base.errors import InputError, WithheldError
 from forgetmap.base.files import replacing
 from forgetmap.base.model import Frozen, sealed
 from forgetmap.base.parquet import damage_told
@@ -59,6 +60,12 @@ from forgetmap.study.file import Study
 FORECAST_SCHEMA_VERSION = 1
 BUNDLED = "data/bundled.json"
 META = b"forgetmap:forecast"
+_MOST_SURE = 0.5
+"""More known items than this with a chance of exactly 1: the log knows right and wrong alone."""
+_OTHER_KIND = {
+    True: "have probabilities, and this log has not",
+    False: "have right and wrong alone, and this log has probabilities",
+}
 _FEWEST = 3
 """Regimes that a history needs, so that something can be left out and something seen."""
 COLUMNS = ("task", "item", "category", "chance", "risk", "flip", "likeness")
@@ -165,8 +172,11 @@ def forecast(
         True
     """
     study = Study.load(history) if isinstance(history, str | Path) else history
-    if isinstance(study, Study) and task_map is None:
-        task_map = study.task_map
+    source = "a history"
+    if isinstance(study, Study):
+        source = str(study.path)
+        task_map = study.task_map if task_map is None else task_map
+        study = read_history(study, tick)
     categories = task_map if isinstance(task_map, TaskMap | None) else TaskMap.load(task_map)
     category = categories.category if categories else str
     items, left_out = _without_new(read_items(before), list(new))
@@ -174,7 +184,8 @@ def forecast(
     if trained_on is not None:
         items, alike, asked = _beside_data(items, before, trained_on)
         left_out |= asked
-    learned = _learned(study, category, tick, probed=probe is not None)
+    study = _of_its_kind(before, items, study, probed=probe is not None)
+    learned = _learned(study, source, category, probed=probe is not None)
     past, same = None, 0
     if learned.history is not None:
         model = learned.history.same_model(items)
@@ -201,15 +212,44 @@ def forecast(
 
 
 def _learned(
-    study: Study | History | None, category: Callable[[str], str], tick: Tick, *, probed: bool
+    history: History | None, source: str, category: Callable[[str], str], *, probed: bool
 ) -> Learned:
     """The curves: of a history, or those that come with the package; with a probe always these."""
-    if study is None:
-        return bundled(probed=probed)
-    if not probed:
-        return learn(study, category, tick)
-    history = study if isinstance(study, History) else read_history(study, tick)
-    return bundled(probed=True)._replace(history=history)
+    if probed:
+        return bundled(probed=True)._replace(history=history)
+    return bundled() if history is None else learn(history, source, category)
+
+
+def _of_its_kind(
+    before: Log, items: Items, history: History | None, *, probed: bool
+) -> History | None:
+    """The trainings whose logs tell chances as this one does; without any, mere flips are withheld.
+
+    Curves rank items by their chance. Where a log has right and wrong alone, all known items are
+    alike to curves that were fitted to probabilities, as those that know probes are, and seem safe.
+    """
+    plain = _surely_right(items) > _MOST_SURE
+    if history is not None:
+        kinds = [(_surely_right(one) > _MOST_SURE) == plain for one in history.models]
+        kept = history.without(lambda one: not kinds[one.model])
+        if left := len(history.trainings) - len(kept.trainings):
+            note = f"{left} trainings of the history {_OTHER_KIND[plain]}: left out"
+            kept = replace(kept, notes=[*kept.notes, note])
+        history = kept
+    if not plain or (history is not None and history.trainings and not probed):
+        return history
+    name = before if isinstance(before, str | Path) else "the log before"
+    raise WithheldError(
+        f"{name}: {_surely_right(items):.0%} of the known items have a chance of exactly 1, so no "
+        "risk of theirs can be told apart. Score options by their likelihood, so that the log has "
+        "their probabilities (forgetmap eval does; of lm-eval logs take acc, not acc_norm), or "
+        "give --history with trainings whose logs are like this one"
+    )
+
+
+def _surely_right(items: Items) -> float:
+    """Of the known items, those that were always right, without a probability."""
+    return float((items.chance[items.knew] == 1).mean()) if items.knew.any() else 0.0
 
 
 def _probe_of(items: Items, probe: Log | None) -> Items | None:
@@ -249,14 +289,8 @@ def _parts(found: Forecasted, names: NDArray[np.object_], learned: Learned) -> d
 # --- what it is learned from ----------------------------------------------------------------------
 
 
-def learn(
-    study: Study | History,
-    category: Callable[[str], str] = str,
-    tick: Tick = lambda _done, _all: None,
-) -> Learned:
-    """Fit the curves to the trainings of a study, and see how good they are on others."""
-    history = study if isinstance(study, History) else read_history(study, tick)
-    source = "a history" if isinstance(study, History) else str(study.path)
+def learn(history: History, source: str, category: Callable[[str], str] = str) -> Learned:
+    """Fit the curves to the trainings of a history, and see how good they are on others."""
     regimes = {training.regime for training in history.trainings}
     if len(regimes) < _FEWEST:
         raise InputError(
