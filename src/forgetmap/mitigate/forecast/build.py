@@ -242,8 +242,8 @@ def _of_its_kind(
     raise WithheldError(
         f"{name}: {_surely_right(items):.0%} of the known items have a chance of exactly 1, so no "
         "risk of theirs can be told apart. Score options by their likelihood, so that the log has "
-        "their probabilities (forgetmap eval does; of lm-eval logs take acc, not acc_norm), or "
-        "give --history with trainings whose logs are like this one"
+        "their probabilities (forgetmap eval and lm-eval write them for acc, not for acc_norm), "
+        "or give --history with trainings whose logs are like this one"
     )
 
 
