@@ -14,6 +14,7 @@ from materials import right_answer
 from plan import MODES, Training, recipe_of
 from work import Place, in_form, opened
 
+from forgetmap.base.files import write_text
 from forgetmap.evaluate.run import evaluate
 from forgetmap.mitigate.train.recipes import Materials
 
@@ -57,7 +58,7 @@ def calibrate(place: Place, model: str) -> None:
         steps[recipe], begin[recipe] = _step(place, training)
     path = place.work / "calibration" / f"{model}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(Speed(ask, write, load, steps, begin)._asdict()))
+    write_text(path, json.dumps(Speed(ask, write, load, steps, begin)._asdict()))
 
 
 def is_outdated(place: Place, model: str) -> bool:

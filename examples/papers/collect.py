@@ -43,11 +43,11 @@ def collect(plan: Path, work: Path, out: Path, setting: str, *, score: bool = Tr
             model = json.loads(about.read_text()).get("model", name.removesuffix("-before"))
             _write_log(about.parent, out / f"{name}.parquet", known[model]["known"], chosen.metric)
         answers, scored = about.parent / "abilities/responses.jsonl", out / f"scores/{name}.parquet"
-        if chosen.abilities and answers.is_file() and not scored.is_file():
+        if chosen.abilities and answers.is_file() and not _is_newer(scored, answers):
             if score:
                 score_answers(answers, name, scored)
             else:
-                shutil.copy(answers, out / f"scores/{name}.jsonl")
+                shutil.copy2(answers, out / f"scores/{name}.jsonl")
     _write_categories(work, out / "tasks.csv")
     told = {
         "setting": {"name": setting, **chosen.model_dump()},
@@ -63,6 +63,11 @@ def score_later(out: Path) -> None:
     for answers in sorted((out / "scores").glob("*.jsonl")):
         score_answers(answers, answers.stem, answers.with_suffix(".parquet"))
         answers.unlink()
+
+
+def _is_newer(scored: Path, answers: Path) -> bool:
+    """Whether there are scores of these answers: who is trained again is asked again."""
+    return scored.is_file() and scored.stat().st_mtime >= answers.stat().st_mtime
 
 
 def _is_done(work: Path, name: str) -> bool:

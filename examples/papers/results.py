@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studie
 
 import numpy as np
 from cells import fill_page
-from claims import CLAIMS, LEAST, THEORY, Claim, apart, near, together
+from claims import CLAIMS, THEORY, Claim, apart, near, together
 from plan import Plan
 from scipy.stats import spearmanr
 
@@ -31,7 +31,7 @@ from forgetmap.stats.estimate import Estimate
 from forgetmap.stats.slopes import mean_over
 from forgetmap.study import Study, StudyResult, run_study
 from forgetmap.study.against import beside
-from forgetmap.study.result import Beside, StudiedPair
+from forgetmap.study.result import Beside, StudiedPair, TradeOff
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "explanation" / "papers.md"
@@ -320,19 +320,25 @@ def _equal_claims(of: Results) -> Rows:
     """On-policy training beside supervised training, where both learned as much."""
     trade, rows = of.result.answers.trade_off, []
     for recipe in ON_POLICY:
-        said, verdicts = [], []
+        said, verdicts, least = [], [], 0
         for level in trade.equal if trade else []:
             at = {str(one.value): one.interval for one in level.methods}
             mine, plain = at.get(recipe), at.get("sft")
-            if mine and plain and "sums" in level.start:
+            if trade and mine and plain and "sums" in level.start:
                 said.append(f"{_interval(mine)} and {_interval(plain)} % lost at "
                             f"{100 * level.learned:.1f} points learned")  # fmt: skip
-                verdicts.append(apart(mine, plain, LEAST))  # an interval takes several trainings
+                least = _fewest(trade, level.start, (recipe, "sft"))
+                verdicts.append(apart(mine, plain, least))
         text = f"... at equal learning: {recipe.upper()} and supervised training"
-        trained = str(LEAST) if said else "0"
         verdict = together(verdicts) if verdicts else "cannot tell"
-        rows.append([text, THEORY, "; ".join(said) or UNTRAINED, trained, verdict])
+        rows.append([text, THEORY, "; ".join(said) or UNTRAINED, str(least), verdict])
     return rows
+
+
+def _fewest(trade: TradeOff, start: str, recipes: Sequence[str]) -> int:
+    """Trainings of the kind that has the fewest, among those behind the curves of some recipes."""
+    curves = [one for one in trade.curves if one.start == start and str(one.value) in recipes]
+    return min(len(point.pairs) for curve in curves for point in curve.points)
 
 
 def times(of: Results) -> tuple[str, Rows]:

@@ -25,7 +25,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studie
 from budget import SLACK, Estimates, is_outdated
 from fitting import fitting
 from plan import Plan, Training
-from prepare import prepare
+from prepare import prepare, prepared_for
 from work import Place, do, free_memory, restore, undone
 
 from forgetmap.base.jobs import Job, Outcome, do_all, with_needs
@@ -43,8 +43,10 @@ def main() -> None:
     chosen = _arguments()
     begun, plan = time.time(), Plan.load(chosen.plan)
     place = Place(plan, chosen.setting, chosen.work, chosen.models)
-    if not (place.data / "old.yaml").is_file():
-        prepare(plan, place.setting, place.data, os.pathsep.join(chosen.data))
+    if not (there := prepared_for(place.data)):
+        prepare(plan, place.name, place.data, os.pathsep.join(chosen.data))
+    elif there != place.name:  # its trainings have the same names
+        sys.exit(f"{place.work}: is of the setting {there}; give {place.name} a folder of its own")
     planned = {
         name: one for name, one in _planned(place)
         if (not chosen.only or _model(one) in chosen.only)
@@ -59,13 +61,13 @@ def main() -> None:
     left = undone(place, jobs)
     first = _run(jobs, _calibrations(planned, jobs, left), chosen.workers)
     left = undone(place, jobs)
+    done = len(jobs) - len(left)
     blocked = [name for name in left if {*with_needs(jobs, [name])} & first.failed.keys()]
     left = [name for name in left if name not in blocked]
     estimates = Estimates(place)
     seconds = {name: estimates.seconds(name, *planned[name]) * SLACK for name in left}
     end = begun + 60 * chosen.minutes
     fits = fitting(jobs, left, seconds, (end - time.time()) * chosen.workers)
-    done = sum(place.mark(name).is_file() for name in jobs)
     _print_budget(planned, done, left, fits, seconds, chosen)
     if chosen.budget_only:
         return

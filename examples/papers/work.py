@@ -23,6 +23,7 @@ from materials import beginning, read_rows, right_answer, write_rows, write_text
 from plan import MODES, Plan, Setting, Training, recipe_of
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.files import write_text
 from forgetmap.evaluate.models import Model, Running, open_model
 from forgetmap.evaluate.prompts import Asking, make_request
 from forgetmap.evaluate.questions import Suite
@@ -100,8 +101,7 @@ def do(place: Place, name: str, kind: str, what: Any) -> None:
     logging.disable(logging.WARNING)
     begun = time.perf_counter()
     KINDS[kind](place, what)
-    place.mark(name).parent.mkdir(parents=True, exist_ok=True)
-    place.mark(name).write_text(json.dumps({"seconds": time.perf_counter() - begun}))
+    _write(place.mark(name), {"seconds": time.perf_counter() - begun})
     release(place)
 
 
@@ -129,19 +129,22 @@ def release(place: Place) -> None:
 def restore(place: Place, logs: Path) -> None:
     """Take over what earlier work left in its logs, where a machine keeps nothing.
 
-    Rates, what models know, and times come back, and all that was done counts as done. What this
-    work has found itself stays.
+    Rates, what models know, and times come back, and all that was done counts as done.
     """
     about = json.loads((logs / "about.json").read_text())
     if about["setting"]["name"] != place.name:
         raise InputError(f"{logs}: is of the setting {about['setting']['name']}, not {place.name}")
-    for part in ("rates", "known", "calibration"):
-        for name, told in about[part].items():
-            if not (path := place.work / part / f"{name}.json").is_file():
-                _write(path, told)
+    found = {
+        place.work / part / f"{name}.json": told
+        for part in ("rates", "known", "calibration")
+        for name, told in about[part].items()
+    }
     for name, seconds in about["seconds"].items():
-        if not name.startswith(NOT_LOGGED) and not place.mark(name).is_file():
-            _write(place.mark(name), {"seconds": seconds})
+        if not name.startswith(NOT_LOGGED):
+            found[place.mark(name)] = {"seconds": seconds}
+    for path, told in found.items():
+        if not path.is_file():  # what is there is newer
+            _write(path, told)
 
 
 def undone(place: Place, names: Iterable[str]) -> list[str]:
@@ -153,7 +156,6 @@ def undone(place: Place, names: Iterable[str]) -> list[str]:
             needed.add(place.plan.chosen_by(training, place.setting).parent)
         for parent in needed - {""}:
             if not (place.weights(parent) / "config.json").is_file() and parent not in found:
-                place.mark(parent).unlink()
                 found.append(parent)
     return [name for name in names if name in found]
 
@@ -269,7 +271,11 @@ def merge_one(place: Place, training: Training) -> None:
 
 
 def _clear(place: Place, run: str) -> None:
-    """Remove what a stopped job left: trained again, its weights may differ in a last digit."""
+    """Remove what a stopped job left: trained again, its weights may differ in a last digit.
+
+    What was done until its weights were wanted once more is not done while they are made.
+    """
+    place.mark(run).unlink(missing_ok=True)
     for folder in (place.weights(run), place.run(run)):
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -494,8 +500,9 @@ def _plain(recipe: Recipe) -> dict[str, Any]:
 
 
 def _write(path: Path, told: dict[str, Any]) -> None:
+    """Whole or not at all: a file that a killed job had half written would stop every later run."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(told))
+    write_text(path, json.dumps(told))
 
 
 def _calibrate(place: Place, model: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +31,16 @@ def die_once(path: Path) -> None:
 
 def die() -> None:
     os._exit(9)
+
+
+def die_late() -> None:
+    time.sleep(0.5)
+    os._exit(9)
+
+
+def last_long(path: Path) -> None:
+    time.sleep(1.5)
+    note(path, "long")
 
 
 def noting(path: Path, *jobs: Job) -> dict[str, Job]:
@@ -77,3 +89,26 @@ def test_a_process_that_dies_takes_only_its_job_along(tmp_path: Path) -> None:
     found = do_all(jobs, jobs, 1)
     assert found.failed == {"deadly": "its process died"}
     assert sorted(found.done) == ["first", "second", "weak"]
+
+
+@pytest.mark.parametrize("order", [("long", "deadly"), ("deadly", "long")])
+def test_a_process_that_dies_fails_no_job_beside_it(tmp_path: Path, order: tuple[str, str]) -> None:
+    both = {"long": Job("long", partial(last_long, tmp_path)), "deadly": Job("deadly", die_late)}
+    jobs = {name: both[name] for name in order} | noting(tmp_path)
+    found = do_all(jobs, jobs, 2)
+    assert found.failed == {"deadly": "its process died"}
+    assert sorted(found.done) == ["first", "long", "second"]
+
+
+def test_a_job_that_ends_the_program_ends_itself_alone(tmp_path: Path) -> None:
+    jobs = noting(tmp_path, Job("ends", partial(sys.exit, "no such model")))
+    found = do_all(jobs, jobs, 1)
+    assert found.failed == {"ends": "SystemExit: no such model"}
+    assert found.done == ["first", "second"]
+
+
+def test_a_job_that_cannot_be_sent_or_tidied_up_after_stops_no_other(tmp_path: Path) -> None:
+    jobs = noting(tmp_path, Job("local", lambda: None))
+    found = do_all(jobs, jobs, 1, after=partial(fail, "the card is gone"))
+    assert list(found.failed) == ["local"]
+    assert found.done == ["first", "second"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from places import ROOT
 
 PAPERS = ROOT / "examples" / "papers"
 PAGE = ROOT / "docs" / "explanation" / "papers.md"
-SCRIPTS = ("plan", "claims", "cells", "results", "compact", "materials")
+SCRIPTS = ("plan", "claims", "cells", "results", "compact", "materials", "collect")
 SETTINGS = (
     *("SmolLM2-135M", "Gemma 3 270M", "Qwen2.5-Coder-0.5B", "Qwen2.5-Coder-1.5B"),
     *("135M and 0.5B", "the 0.5B model", "For 1.5B", "23 of its 126 trainings and merges"),
@@ -133,6 +134,43 @@ def test_only_three_trainings_decide_a_claim(papers: SimpleNamespace) -> None:
         if row["verdict"] in ("confirmed", "refuted"):
             assert int(row["trainings a side"]) >= 3, name
             assert not any(text in name for text in late), name
+
+
+@pytest.mark.parametrize(
+    ("trainings", "verdict"), [(3, "confirmed"), (2, "cannot tell; it was so")]
+)
+def test_at_equal_learning_three_trainings_decide_too(
+    papers: SimpleNamespace, trainings: int, verdict: str
+) -> None:
+    def lost(recipe: str, low: float) -> SimpleNamespace:
+        found = Estimate(value=low + 0.01, low=low, high=low + 0.02)
+        return SimpleNamespace(value=recipe, interval=found)
+
+    names = [f"run-{number}" for number in range(trainings)]
+    curves = [
+        SimpleNamespace(start="small: sums", value=recipe, points=[SimpleNamespace(pairs=pairs)])
+        for recipe, pairs in (("grpo", names), ("sft", [*names, "more"]))
+    ]
+    level = SimpleNamespace(
+        start="small: sums", learned=0.3, methods=[lost("grpo", 0.01), lost("sft", 0.06)]
+    )
+    trade = SimpleNamespace(equal=[level], curves=curves)
+    of = SimpleNamespace(result=SimpleNamespace(answers=SimpleNamespace(trade_off=trade)))
+    told = {row[0]: row[3:] for row in papers.results._equal_claims(of)}
+    assert told["... at equal learning: GRPO and supervised training"] == [str(trainings), verdict]
+    assert told["... at equal learning: SDFT and supervised training"] == ["0", "cannot tell"]
+
+
+def test_answers_of_a_run_that_was_trained_again_are_scored_again(
+    papers: SimpleNamespace, tmp_path: Path
+) -> None:
+    answers, scored = tmp_path / "responses.jsonl", tmp_path / "scores.parquet"
+    answers.touch()
+    assert not papers.collect._is_newer(scored, answers)
+    scored.touch()
+    assert papers.collect._is_newer(scored, answers)
+    os.utime(answers, (2e9, 2e9))
+    assert not papers.collect._is_newer(scored, answers)
 
 
 def test_every_number_of_the_page_is_a_cell(papers: SimpleNamespace) -> None:

@@ -113,13 +113,16 @@ def test_the_study_runs_goes_on_and_says_what_failed(tmp_path: Path) -> None:
 
 def check_tables(folder: Path) -> None:
     """Logs and tables come out of what was done."""
-    collect = [PAPERS / "collect.py", folder / "plan.yaml", folder / "work", folder / "logs"]
+    logs = folder / "logs" / "tiny"
+    collect = [PAPERS / "collect.py", folder / "plan.yaml", folder / "work", logs]
     subprocess.run([sys.executable, *map(str, collect), "--setting", "tiny"], check=True)
-    (folder / "study.yaml").write_text((PAPERS / "study.yaml").read_text())
+    study = (PAPERS / "study.yaml").read_text()
+    study = study.replace("setting: [small, full]", "setting: [tiny]").replace("/full/", "/tiny/")
+    (folder / "study.yaml").write_text(study)
     made = [PAPERS / "results.py", folder, "--out", folder / "results.md"]
     subprocess.run([sys.executable, *map(str, made)], check=True)
     text = (folder / "results.md").read_text()
-    assert "| smollm2 towns-then-dpo beside smollm2 towns-then-tuned | 1 | " in text
+    assert "| tiny smollm2 towns-then-dpo beside smollm2 towns-then-tuned | 1 | " in text
     assert "| confirmed |" not in text, "one training confirms nothing"
 
 
@@ -131,13 +134,68 @@ def check_earlier_logs(folder: Path, done: int) -> None:
     own = json.loads((folder / "earlier" / "calibration" / "smollm2.json").read_text())
     timed.write_text(json.dumps(own | {"load": 123.0}))
     again = subprocess.run(
-        command(folder, "--minutes", "30", "--budget-only", "--have", str(folder / "logs")),
+        command(folder, "--minutes", "30", "--budget-only", "--have", str(folder / "logs/tiny")),
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert json.loads(timed.read_text())["load"] == 123, "its own times stay"
     not_logged = 2  # the model's folder, and what it writes to be replayed
     assert f"done: {done - not_logged}\n" in again.stdout
     assert "smollm2-towns-broken-0" not in again.stdout.split("done: ")[0]
+
+
+def budget(folder: Path, setting: str, *more: str) -> subprocess.CompletedProcess[str]:
+    parts = [PAPERS / "run.py", PAPERS / "plan.yaml", folder, "--setting", setting, *more]
+    how = ("--minutes", "1", "--untimed", "--budget-only")
+    return subprocess.run(
+        [sys.executable, *map(str, (*parts, *how))], capture_output=True, text=True, check=False
+    )
+
+
+def made(folder: Path, *files: str) -> Path:
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text('{"seconds": 5}')
+    return folder
+
+
+def test_a_folder_is_of_one_setting_and_a_budget_changes_nothing(tmp_path: Path) -> None:
+    done = ("before-smollm2", "smollm2-domain-pretrained-0")  # its weights are wanted once more
+    work = made(tmp_path / "work", *(f"done/{name}.json" for name in done), "data/old.yaml")
+    (work / "data" / "setting.txt").write_text("small\n")
+    other = budget(work, "full")
+    assert other.returncode == 1
+    assert other.stderr.endswith("is of the setting small; give full a folder of its own\n")
+    assert "; done: 1\n" in budget(work, "small").stdout
+    assert set(marks(tmp_path)) == set(done)
+
+
+def test_questions_that_were_half_written_are_written_again(tmp_path: Path) -> None:
+    work = made(tmp_path / "work", "data/old.yaml")
+    found = budget(work, "tiny", "--data", str(tmp_path / "nothing"))
+    assert str(tmp_path / "nothing") in found.stderr
+
+
+def test_what_earlier_logs_say_replaces_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    for folder in (PAPERS, PAPERS.parent):
+        monkeypatch.syspath_prepend(folder)
+    own = ("plan", "work", "materials")
+    request.addfinalizer(lambda: [sys.modules.pop(name, None) for name in own])
+    from plan import Plan
+    from work import Place, restore
+
+    work = made(tmp_path / "work", "rates/rate-a.json", "done/rate-a.json")
+    about = {"setting": {"name": "tiny"}, "known": {}, "calibration": {}}
+    about |= {"rates": {"rate-a": {"rate": 1}, "rate-b": {"rate": 2}}}
+    about |= {"seconds": {"rate-a": 1, "rate-b": 2, "texts-a": 3}}
+    (tmp_path / "about.json").write_text(json.dumps(about))
+    restore(Place(Plan.load(PAPERS / "plan.yaml"), "tiny", work, tmp_path), tmp_path)
+    told = {path.stem: json.loads(path.read_text()) for path in work.glob("*/rate-*.json")}
+    assert json.loads((work / "rates/rate-a.json").read_text()) == {"seconds": 5}
+    assert json.loads((work / "rates/rate-b.json").read_text()) == {"rate": 2}
+    assert told.keys() == {"rate-a", "rate-b"}
+    assert set(marks(tmp_path)) == {"rate-a", "rate-b"}
 
 
 def test_a_gguf_is_made_a_folder_once(

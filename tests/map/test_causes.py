@@ -7,11 +7,13 @@ import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from forgetmap.answers import endings
 from forgetmap.answers.endings import repeats_itself
 from forgetmap.answers.extraction import gives
 from forgetmap.answers.language import language_of
@@ -590,3 +592,15 @@ def test_an_answer_of_the_new_task_to_an_old_question_intrudes(tmp_path: Path) -
     rules = [advice.rule for advice in advise(Evidence(result)).advice]
     assert "intruded" in rules
     assert "form" not in rules
+
+
+@pytest.mark.parametrize("line", ["|---|", "```json", "1. item"])
+def test_a_long_text_is_looked_at_for_its_end_a_few_times_only(
+    monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    looks = []
+    ends = endings._OPEN_END
+    counted = SimpleNamespace(search=lambda text: looks.append(text) or ends.search(text))
+    monkeypatch.setattr(endings, "_OPEN_END", counted)
+    assert repeats_itself(f"{line}\n" * 500 + "!")
+    assert len(looks) <= 3

@@ -10,6 +10,7 @@ import pytest
 
 from forgetmap.api import compare
 from forgetmap.base import parquet as base_parquet
+from forgetmap.base.parquet import Raw
 from forgetmap.readers import lighteval, lighteval_details
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.lighteval import task_name
@@ -258,6 +259,14 @@ def test_what_one_log_asked_is_recalled_for_the_next_within_bounds(tmp_path, mon
     items(4)  # the third file of two items: the first is forgotten
     assert items(2) == first
     assert worked_out == [2] * 4
+
+
+def test_what_few_items_with_long_texts_asked_is_kept_within_bounds():
+    known = lighteval_details.Known(most_bytes=100)
+    raws = [Raw((number,), (bytes([number]) * 40,)) for number in range(3)]
+    for raw in raws:
+        known.keep(raw, lighteval_details.Asked(["a?"], [[]], [["a"]]))
+    assert [known.find(raw) is not None for raw in raws] == [False, True, True]
 
 
 def test_columns_too_large_to_keep_are_read_each_time(tmp_path, monkeypatch):

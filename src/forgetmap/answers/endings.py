@@ -115,13 +115,13 @@ def _begins_again(text: str) -> bool:
     """
     lines = [line for part in text.casefold().split("\n") if (line := _WORD.findall(part))]
     words = [word for line in lines for word in line]
-    at = 0
+    at, may_be_cut = 0, _OPEN_END.search(text) is not None
     for place, line in enumerate(lines[:-1], start=1):
         at += len(line)
         again = len(words) - at
         if at < _WHOLE or again < _WHOLE or words[at] != words[0]:
             continue
-        cut = _OPEN_END.search(text) is not None and words[again - 1].startswith(words[-1])
+        cut = may_be_cut and words[again - 1].startswith(words[-1])
         whole = words[at:] == words[:again]
         if not whole and not (cut and again > _WHOLE and words[at:-1] == words[: again - 1]):
             continue

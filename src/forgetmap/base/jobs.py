@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import NamedTuple
-
-_MOST_BREAKS = 2
-"""How often a job may be under way when a process dies, until it is taken for the reason."""
 
 
 @dataclass(frozen=True)
@@ -73,20 +69,23 @@ def do_all(
 ) -> Outcome:
     """Do the wanted jobs, earlier ones first; what is not wanted counts as done.
 
+    A process that dies takes all others of the pool along, and does not say whose job it was. So
+    each job that was under way begins again, by itself; one that dies then, too, was the reason.
+
     Args:
         after: Called in the process after each job, such as to free memory.
         may_begin: Asked right before a job begins; one that may not is left.
     """
     waiting = list(wanted)
-    done, found = set(jobs) - set(waiting), Outcome()
+    asked, done, found = len(waiting), set(jobs) - set(waiting), Outcome()
     under_way: dict[Future[_Told], str] = {}
-    breaks: Counter[str] = Counter()
+    suspected: set[str] = set()
     pool = _pool(workers)
     try:
         while True:
-            ready = [name for name in waiting if done.issuperset(jobs[name].needs)]
-            for name in ready:
-                if len(under_way) == workers:
+            for name in [name for name in waiting if done.issuperset(jobs[name].needs)]:
+                alone = suspected.intersection((name, *under_way.values()))
+                if len(under_way) == workers or (alone and under_way):
                     break
                 waiting.remove(name)
                 if may_begin(name):
@@ -96,22 +95,16 @@ def do_all(
             if not under_way:  # what still waits needs something that is not done
                 found.left += waiting
                 return found
-            is_broken = False
-            for finished in wait(under_way, return_when=FIRST_COMPLETED).done:
-                name = under_way.pop(finished)
-                told = _told(finished)
-                is_broken = is_broken or told is None
-                if told is None and breaks[name] < _MOST_BREAKS - 1:
-                    breaks[name] += 1
-                    waiting.insert(0, name)
-                    continue
-                _note(name, told or _Told(0.0, "its process died"), found, done)
-                left = len(waiting) + len(under_way)
-                tell(f"{time.strftime('%H:%M:%S')} {left} left: {_said(name, told, found)}")
-            if is_broken:
-                waiting[:0] = under_way.values()  # the pool has lost them, too
-                under_way.clear()
-                pool.shutdown(wait=False)
+            ended = _wait(under_way)
+            lost = [name for name, told in ended.items() if not told and name not in suspected]
+            for name in (name for name in ended if name not in lost):
+                said = _note(name, ended[name] or _Told(0.0, "its process died"), found, done)
+                left = asked - len(found.done) - len(found.failed) - len(found.left)
+                tell(f"{time.strftime('%H:%M:%S')} {left} left: {said}")
+            if None in ended.values():
+                waiting[:0] = lost
+                suspected.update(lost)
+                pool.shutdown()  # else two processes might be at one job for a moment
                 pool = _pool(workers)
     finally:
         pool.shutdown()
@@ -121,26 +114,33 @@ def _pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
 
 
+def _wait(under_way: dict[Future[_Told], str]) -> dict[str, _Told | None]:
+    """What is said of the jobs that end next; None where a process died, which ends them all."""
+    ended = wait(under_way, return_when=FIRST_COMPLETED).done
+    if any(isinstance(one.exception(), BrokenProcessPool) for one in ended):
+        ended = wait(under_way).done
+    return {under_way.pop(one): _told(one) for one in ended}
+
+
 def _told(finished: Future[_Told]) -> _Told | None:
-    """What a process says; None where it died."""
-    try:
-        return finished.result()
-    except BrokenProcessPool:
+    error = finished.exception()
+    if isinstance(error, BrokenProcessPool):
         return None
+    return _failed(error) if error else finished.result()
 
 
-def _note(name: str, told: _Told, found: Outcome, done: set[str]) -> None:
+def _failed(error: BaseException) -> _Told:
+    return _Told(0.0, f"{type(error).__name__}: {error!s:.300}")
+
+
+def _note(name: str, told: _Told, found: Outcome, done: set[str]) -> str:
+    """Take down what became of a job; returns it in words."""
     if told.error:
         found.failed[name] = told.error
-    else:
-        found.done.append(name)
-        done.add(name)
-
-
-def _said(name: str, told: _Told | None, found: Outcome) -> str:
-    if name in found.failed:
-        return f"{name} FAILED: {found.failed[name]}"
-    return f"{name}, {told.seconds if told else 0:.0f} s"
+        return f"{name} FAILED: {told.error}"
+    found.done.append(name)
+    done.add(name)
+    return f"{name}, {told.seconds:.0f} s"
 
 
 def _do(do: Callable[[], object], after: Callable[[], object] | None) -> _Told:
@@ -149,9 +149,12 @@ def _do(do: Callable[[], object], after: Callable[[], object] | None) -> _Told:
     try:
         do()
         return _Told(time.perf_counter() - begun)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         traceback.print_exc()
-        return _Told(0.0, f"{type(error).__name__}: {error!s:.300}")
+        return _failed(error)
     finally:
-        if after:
-            after()
+        try:
+            if after:
+                after()
+        except Exception:  # what the job did is done all the same
+            traceback.print_exc()

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.limits import MIB
 from forgetmap.base.parquet import Raw, Stored, parquet_parts
 from forgetmap.samples.identity import content_hash, wording_hash
 
@@ -120,11 +121,11 @@ class Recall:
 
 
 class Known:
-    """What the latest files asked, so many items at most."""
+    """What the latest files asked, so many items and stored bytes at most."""
 
-    def __init__(self, most: int = 50_000) -> None:
-        self._most = most
-        self._items = 0
+    def __init__(self, most: int = 50_000, most_bytes: int = 64 * MIB) -> None:
+        self._most, self._most_bytes = most, most_bytes
+        self._items = self._bytes = 0
         self._files: dict[tuple[object, ...], tuple[Raw, Asked]] = {}
         """By kinds and sizes of their columns, the latest last."""
 
@@ -137,13 +138,17 @@ class Known:
         """Keep what a file asks; forget what came first."""
         self._forget(raw.about)
         self._files[raw.about] = raw, asked
-        self._items += len(asked.queries)
-        while self._items > self._most:
+        self._count(raw, asked, 1)
+        while self._items > self._most or self._bytes > self._most_bytes:
             self._forget(next(iter(self._files)))
 
     def _forget(self, about: tuple[object, ...]) -> None:
         if about in self._files:
-            self._items -= len(self._files.pop(about)[1].queries)
+            self._count(*self._files.pop(about), -1)
+
+    def _count(self, raw: Raw, asked: Asked, sign: int) -> None:
+        self._items += sign * len(asked.queries)
+        self._bytes += sign * sum(map(len, raw.content))
 
 
 _KNOWN = Known()
