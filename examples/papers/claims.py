@@ -1,9 +1,11 @@
 """What the papers claim, as comparisons between kinds of training, and the verdict by one rule.
 
 A verdict needs three trainings or more on each side, and a 95 % interval over trainings and items
-without zero. Everything else reads *cannot tell*, whatever it shows, and so does what was asked
-after looking; a claim about several models is decided if one of them decides it and none the other
-way. That something does not *reliably* help is not refuted by a case where it helps.
+without zero. Everything else reads *cannot tell*, whatever it shows. So does what was asked after
+looking, what rests on right and wrong alone (noise and guessing turn items wrong, too), and what
+lost less where it surely learned less. A claim about several models is decided if one of them
+decides it and none the other way. That something does not *reliably* help is not refuted by a case
+where it helps.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from forgetmap.stats.estimate import Estimate
+from forgetmap.study.result import Beside
 
 LEAST = 3
 """Trainings a side."""
@@ -36,9 +39,10 @@ class Claim:
     late: bool = False
     """Asked after the scores had been seen: it decides nothing."""
 
-    def verdict(self, found: Estimate, trainings: int) -> str:
+    def verdict(self, found: Beside, trainings: int, *, exact: bool) -> str:
         """What a comparison with so many trainings a side says of it."""
-        return decided(self.says, found, 0 if self.late else trainings)
+        many = trainings if exact and not self.late else 0
+        return decided(self.says, found.more_lost, many, found.more_right)
 
 
 CLAIMS = (
@@ -67,8 +71,12 @@ CLAIMS = (
         "towns-then-grpo", "towns-tuned-long", "more",
     ),
     Claim(
-        "Instruction tuning costs more than continual pretraining on texts of the domain", HARMON,
+        "Instruction tuning after continual pretraining loses more still", OURS,
         "towns-then-tuned", "domain-pretrained", "more",
+    ),
+    Claim(
+        "Instruction tuning alone loses more than continual pretraining (asked after looking)",
+        OURS, "towns-sft", "domain-pretrained", "more", late=True,
     ),
     Claim(
         "Size gives no consistent protection", CAPTRACK,
@@ -98,7 +106,7 @@ CLAIMS = (
         "... and one pass over 20,000 examples more than ten over 2,000", OURS,
         "towns-sft-much-long", "towns-sft-long", "more",
     ),
-    Claim("A mix of domains loses less than one domain of the same size", HARMON, "mix-sft"),
+    Claim("A mix of domains loses less than one domain of the same size", OURS, "mix-sft"),
     Claim("A pull towards the old model keeps the old", THEORY, "towns-anchor"),
     Claim(
         "... forward (keep what it could say) more than reverse", OURS,
@@ -124,7 +132,9 @@ CLAIMS = (
 )  # fmt: skip
 
 
-def decided(says: Says, found: Estimate, trainings: int) -> str:
+def decided(
+    says: Says, found: Estimate, trainings: int, more_learned: Estimate | None = None
+) -> str:
     """The verdict on one comparison, by the rule.
 
     Example:
@@ -133,13 +143,18 @@ def decided(says: Says, found: Estimate, trainings: int) -> str:
         ('confirmed', 'cannot tell; it was so', 'refuted')
         >>> decided("not reliably", less, 3)
         'cannot tell; it was the other way'
+        >>> decided("less", less, 3, more_learned=less)
+        'cannot tell; what lost less learned less'
     """
     if found.low <= 0 <= found.high:
         return "cannot tell"
     is_so = (found.high < 0) == (says == "less")
-    if trainings >= LEAST and (is_so or says != "not reliably"):
-        return "confirmed" if is_so else "refuted"
-    return f"cannot tell; it was {'so' if is_so else 'the other way'}"
+    if trainings < LEAST or not (is_so or says != "not reliably"):
+        return f"cannot tell; it was {'so' if is_so else 'the other way'}"
+    learned = more_learned
+    if learned and (learned.high < 0 if found.high < 0 else learned.low > 0):
+        return "cannot tell; what lost less learned less"
+    return "confirmed" if is_so else "refuted"
 
 
 def together(verdicts: list[str]) -> str:
@@ -161,12 +176,12 @@ def near(limit: float, found: Estimate, trainings: int) -> str:
     Example:
         >>> near(0.25, Estimate(value=0.26, low=0.24, high=0.28), 3)
         'confirmed'
-        >>> near(0.25, Estimate(value=0.36, low=0.28, high=0.44), 3)
+        >>> near(0.25, Estimate(value=0.38, low=0.32, high=0.44), 3)
         'refuted'
     """
     if limit - NEAR <= found.low and found.high <= limit + NEAR:
         verdict = "confirmed"
-    elif found.low <= limit <= found.high:
+    elif found.low <= limit + NEAR and found.high >= limit - NEAR:
         return "cannot tell"
     else:
         verdict = "refuted"

@@ -77,7 +77,7 @@ def _is_done(work: Path, name: str) -> bool:
 
 def _write_log(folder: Path, out: Path, known: list[str], metric: str) -> None:
     """The new tasks, and of the old ones those that the model knew before."""
-    unused = {"acc": "acc_norm", "acc_norm": "acc"}[metric]
+    unused = "acc_norm" if metric == "acc" else ""
     old = read_compact(folder / "old" / SAMPLES, out.stem, unused)
     new = read_compact(folder / "new" / SAMPLES, out.stem)
     kept = old.data.filter(pc.is_in(old.data["task"], pa.array(known)))

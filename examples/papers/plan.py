@@ -90,8 +90,8 @@ class Setting(Strict):
     """Items of each benchmark that say whether a model knows it."""
     gate_level: float = 0.05
     asked: int
-    metric: Literal["acc", "acc_norm"] = "acc_norm"
-    """What the logs keep: the likeliest option for its length, or as it is, with probabilities."""
+    metric: Literal["acc", "both"] = "both"
+    """Which picks the logs keep: the likeliest text's, with probabilities, or also by length."""
     spare: int
     new: tuple[str, ...]
     asked_new: int

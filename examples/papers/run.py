@@ -28,6 +28,7 @@ from plan import Plan, Training
 from prepare import prepare, prepared_for
 from work import Place, do, free_memory, restore, undone
 
+from forgetmap.base.errors import InputError
 from forgetmap.base.jobs import Job, Outcome, do_all, with_needs
 
 Planned = tuple[str, Any]
@@ -200,4 +201,7 @@ def _report(left: Sequence[str], failed: Mapping[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except InputError as error:
+        sys.exit(f"run.py: {error}")

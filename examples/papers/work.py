@@ -185,7 +185,8 @@ def before(place: Place, model: str) -> None:
     """
     asked = opened(place, place.before(model))
     evaluate(asked, place.suite("gate"), place.run(f"{model}-gate"))
-    found = told_apart(place.run(f"{model}-gate"), place.setting.gate_level)
+    metric = "acc" if place.setting.metric == "acc" else "acc_norm"  # as the logs that are kept
+    found = told_apart(place.run(f"{model}-gate"), place.setting.gate_level, metric)
     if not found["known"]:
         raise InputError(f"{model}: is not clearly above chance on any benchmark")
     _write(place.work / "known" / f"{model}.json", found)
@@ -197,14 +198,14 @@ def before(place: Place, model: str) -> None:
     _write(place.run(f"{model}-before") / "run.json", {"size": about.size, "title": about.title})
 
 
-def told_apart(folder: Path, level: float) -> dict[str, Any]:
+def told_apart(folder: Path, level: float, metric: str) -> dict[str, Any]:
     """On which benchmarks a model was clearly above chance, on which not, and what was seen.
 
-    Options are compared by their likelihood for their length. Of the benchmarks that are kept, a
-    share of `level` may be there by luck (Benjamini and Hochberg).
+    Of the benchmarks that are kept, a share of `level` may be there by luck (Benjamini and
+    Hochberg).
     """
     summary = show(folder)
-    tested = [row for row in summary.tasks if row.metric == "acc_norm"]
+    tested = [row for row in summary.tasks if row.metric == metric]
     found = above_chance(summary.model_copy(update={"tasks": tested}), level, benjamini_hochberg)
     known = [row.task for row in found]
     seen = {row.task: {"right": row.mean_score, "items": row.items, "chance": row.chance}

@@ -101,7 +101,18 @@ def test_one_rule_decides(papers: SimpleNamespace) -> None:
     assert decided("not reliably", found(-0.03, -0.01), 3) == "cannot tell; it was the other way"
     assert decided("less", found(-0.03, 0.01), 3) == "cannot tell"
     assert decided("less", found(-0.03, -0.01), 2) == "cannot tell; it was so"
+    assert decided("less", found(-0.03, -0.01), 3, found(-0.2, 0.1)) == "confirmed"
+    assert decided("less", found(0.01, 0.03), 3, found(-0.2, -0.1)) == "refuted"
+    for learned in (found(-0.2, -0.1), found(0.1, 0.2)):
+        lost = found(-0.03, -0.01) if learned.high < 0 else found(0.01, 0.03)
+        assert decided("less", lost, 3, learned) == "cannot tell; what lost less learned less"
+    beside = SimpleNamespace(more_lost=found(-0.03, -0.01), more_right=None)
+    [claim] = [one for one in papers.claims.CLAIMS if one.one == "towns-anchor-low-rate"]
+    assert claim.verdict(beside, 3, exact=True) == "confirmed"
+    assert claim.verdict(beside, 3, exact=False) == "cannot tell; it was so"
     assert papers.claims.near(0.25, found(0.24, 0.27), 3) == "confirmed"
+    assert papers.claims.near(0.25, found(0.26, 0.301), 3) == "cannot tell"
+    assert papers.claims.near(0.25, found(0.301, 0.4), 3) == "refuted"
     assert papers.claims.near(0.25, found(0.1, 0.4), 3) == "cannot tell"
     assert papers.claims.apart(found(0.01, 0.02), found(0.03, 0.04), 3) == "confirmed"
     assert papers.claims.apart(found(0.01, 0.04), found(0.03, 0.06), 3) == "cannot tell"
@@ -155,9 +166,13 @@ def test_at_equal_learning_three_trainings_decide_too(
         start="small: sums", learned=0.3, methods=[lost("grpo", 0.01), lost("sft", 0.06)]
     )
     trade = SimpleNamespace(equal=[level], curves=curves)
-    of = SimpleNamespace(result=SimpleNamespace(answers=SimpleNamespace(trade_off=trade)))
+    answers = SimpleNamespace(answers=SimpleNamespace(trade_off=trade))
+    of = SimpleNamespace(result=answers, exact=True)
     told = {row[0]: row[3:] for row in papers.results._equal_claims(of)}
     assert told["... at equal learning: GRPO and supervised training"] == [str(trainings), verdict]
+    of.exact = False
+    [row] = [row for row in papers.results._equal_claims(of) if "GRPO" in row[0]]
+    assert row[-1] == "cannot tell; it was so", "flips alone decide nothing"
     assert told["... at equal learning: SDFT and supervised training"] == ["0", "cannot tell"]
 
 

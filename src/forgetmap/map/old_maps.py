@@ -76,7 +76,8 @@ def merge_causes(cell: dict[str, Any]) -> dict[str, Any]:
         counts[now] += count
         if without:
             left[now] = left.get(now, lost) - (lost - without[name]["value"])
-    told = {name: share(part * cell["n"], cell["n"]) for name, part in left.items()}
+    n = cell["n"]
+    told = {name: share(part * n, n) for name, part in left.items()} if n else {}
     return {**cell, "causes": dict(counts), "without": told if without else None}
 
 

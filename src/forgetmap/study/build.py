@@ -339,10 +339,11 @@ def _unlike(pairs: list[StudiedPair]) -> list[str]:
     bases = {pair.old.lost.basis for pair in pairs}
     if len(bases) > 1:
         told.append(f"pairs differ in where their losses come from: {some(bases)}")
-    if "single_run" in bases or "mixed" in bases:
+    if plain := sum(pair.old.lost.basis in ("single_run", "mixed") for pair in pairs):
         told.append(
-            "some losses come from one run each, so the noise of the runs is in them; "
-            "repeats would take it out"
+            f"{plain} of {len(pairs)} pairs have one run each of right and wrong: ranks, means, "
+            "slopes and claims count all that turned wrong there, noise and guessing included; "
+            "repeats or probabilities would take these out"
         )
     if failed := [pair for pair in pairs if pair.drift and pair.drift.failure]:
         told.append(
