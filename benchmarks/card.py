@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from forgetmap.base.files import write_text
 from forgetmap.stats.estimate import share
 
 HERE = Path(__file__).resolve().parent
@@ -103,7 +104,7 @@ def run(step: Step, card: Path, models: Path, done: Path) -> str:
         return f"was not over after {step.minutes:g} minutes"
     if found.returncode not in (0, 1) or "Traceback" in found.stderr:
         return (found.stderr.strip().splitlines() or ["no message"])[-1]
-    done.write_text(found.stdout)
+    write_text(done, found.stdout)
     print(f"{step.name}: {time.monotonic() - begun:.0f} s", flush=True)
     return ""
 

@@ -235,7 +235,10 @@ def choose_rate(place: Place, training: Training) -> None:
         train_into(place, training, short_recipe(place, training, rate), weights)
         scores[f"{rate:g}"] = _held_out(place, training, weights, f"{training.rate}-{rate:g}")
     shutil.rmtree(weights, ignore_errors=True)
-    best = max(rates, key=lambda rate: (scores.get(f"{rate:g}", 0.0), -rate))
+    usable = [rate for rate in rates if math.isfinite(scores.get(f"{rate:g}", 0.0))]
+    if not usable:
+        raise InputError(f"{training.rate}: no rate gave a score that is a number")
+    best = max(usable, key=lambda rate: (scores.get(f"{rate:g}", 0.0), -rate))
     _write(place.work / "rates" / f"{training.rate}.json", {"rate": best, "scores": scores})
 
 
