@@ -292,18 +292,18 @@ def _batch(run: Run, file: Path, first: int, rows: Rows) -> pa.RecordBatch:
     columns = dict(rows.items)
     line = rows.lines.cast(pa.string())
     columns["source"] = pc.binary_join_element_wise(file_name(file), line, ":")
-    columns = {name: column.take(rows.of_item) for name, column in columns.items()}
-    columns["metric"], columns["score"] = rows.metric, rows.score
-    columns["repeat"] = pc.add(rows.repeat, pa.scalar(first, pa.int32()))
     # Chance and the options' probabilities belong to a plain pick among k options.
     score = rows.score
     plain = pc.fill_null(pc.or_(pc.equal(score, 0.0), pc.equal(score, 1.0)), fill_value=True)
-    probable = pc.and_(plain, pc.equal(columns["metric"], "acc"))
+    probable = pc.and_(plain, pc.equal(rows.metric, "acc"))
     # An answer that was not found can only have been counted as wrong.
     kept = {"k": plain, "status": pc.equal(score, 0.0)}
     kept |= dict.fromkeys(("gold_probability", *OPTION_COLUMNS), probable)
-    for name in kept.keys() & columns.keys():
-        columns[name] = pc.if_else(kept[name], columns[name], None)
+    place = pa.array(rows.of_item)
+    for name, column in columns.items():  # a row takes null from the place null
+        columns[name] = column.take(pc.if_else(kept[name], place, None) if name in kept else place)
+    columns["metric"], columns["score"] = rows.metric, rows.score
+    columns["repeat"] = pc.add(rows.repeat, pa.scalar(first, pa.int32()))
     for name, text in (("model", run.model), ("run", run.stamp), ("task", run.task)):
         columns[name] = pa.repeat(storable(text), len(score))
     return complete(columns)
