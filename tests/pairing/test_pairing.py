@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from forgetmap.base.errors import InputError
 from forgetmap.pairing.many_logs import ManyLogs
 from forgetmap.pairing.metrics import choose_metric
-from forgetmap.pairing.two_logs import pair
+from forgetmap.pairing.two_logs import LogPair, pair
 from forgetmap.samples.identity import content_hash
 from forgetmap.samples.table import Samples
 from small_logs import random_scores, samples, shuffled
@@ -270,6 +271,89 @@ def test_histograms_agree_with_a_plain_loop(seed, repeats_before, repeats_after)
     columns = (found.task, found.runs_before, found.right_before, found.runs_after)
     rows = zip(*columns, found.right_after, strict=True)
     assert dict(zip(rows, found.n, strict=True)) == expected
+
+
+def _odd_log(rng, tasks, repeats, of_item):
+    """Rows of some items of each task, not all scored; `of_item` tells options and full marks."""
+    rows = []
+    for task, item in sorted(rng.sample([(t, i) for t in tasks for i in range(40)], k=60)):
+        k, top = of_item(rng, task)
+        rows += [
+            {"task": task, "item": content_hash(f"{task} {item}"), "repeat": repeat, "k": k,
+             "score": rng.choice([0, top / 2, top, top, None])}
+            for repeat in range(repeats)
+        ]  # fmt: skip
+    return Samples.from_rows(rows)
+
+
+def _by_both_roads(before, after):
+    """The patterns from packed outcomes, and those from items side by side."""
+    logs = LogPair({"before": before, "after": after}, None, None, "content")
+    logs._define_items()
+    return logs._packed_histogram(*logs.sides), logs._histogram(*logs.sides)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6))
+def test_single_runs_are_packed_without_a_loss(seed):
+    """Items of one log alone, other numbers of options, own scales, tasks of one log alone."""
+    rng = random.Random(seed)
+
+    def of_item(rng, task):
+        return rng.choice([None, 0, 2, 4, 2**31 - 1]), 5 if task == "marks" else 1
+
+    tasks = ["marks", "it's", "sums", "facts"]
+    logs = [_odd_log(rng, tasks[: 3 + n], 1, of_item) for n in (0, 1)]
+    packed, plain = _by_both_roads(*logs)
+    assert packed == plain
+    assert pair(*logs).coverage == pair(*(shuffled(log, seed) for log in logs)).coverage
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6))
+def test_repeats_are_packed_without_a_loss(seed):
+    rng = random.Random(seed)
+    logs = [
+        _odd_log(rng, ["sums", "facts"], runs, lambda _, task: (len(task), 1)) for runs in (2, 3)
+    ]
+    packed, plain = _by_both_roads(*logs)
+    assert packed == plain
+
+
+def test_repeats_with_other_numbers_of_options_are_not_packed():
+    rng = random.Random(1)
+    logs = [
+        _odd_log(rng, ["sums", "facts"], 2, lambda rng, _: (rng.choice([2, 4]), 1))
+        for _ in range(2)
+    ]
+    packed, _ = _by_both_roads(*logs)
+    assert packed is None
+
+
+def test_tasks_with_the_same_hash_stay_apart():
+    scores = random_scores(7)
+    before, after = samples(scores), shuffled(samples(random_scores(8)))
+    logs = LogPair({"before": before, "after": after}, None, None, "content")
+    logs.stock = {
+        side: {key: replace(held, code=1) for key, held in stock.items()}
+        for side, stock in logs.stock.items()
+    }
+    same = logs.pairs()
+    assert logs._packed_histogram(*logs.sides) is None
+    told = pair(before, after)
+    assert same.coverage == told.coverage
+    for ours, theirs in zip(same.patterns, told.patterns, strict=True):
+        assert np.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("scores", "graded"),
+    [([0, 1, None], False), ([None, None], False), ([0, 0.5, 1], True), ([0, 2], True),
+     ([-1, 1], True), ([-0.0, 1.0], False)],
+)  # fmt: skip
+def test_scores_are_graded_where_they_are_more_than_right_or_wrong(scores, graded):
+    logs = LogPair({name: samples({"t": scores}) for name in "ab"}, None, None, "content")
+    assert [held.graded for stock in logs.stock.values() for held in stock.values()] == [graded] * 2
 
 
 def test_nan_in_a_samples_file_is_no_score(tmp_path):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow.fs import LocalFileSystem
 
 from forgetmap.base.errors import InputError
 from forgetmap.base.limits import LINE_MIB, MIB, check_rows, check_unpacked
@@ -21,6 +22,8 @@ from forgetmap.base.words import brief
 
 PART_BYTES = 64 * MIB
 """Rows are handed out in parts of about this size at most."""
+_LOCAL = LocalFileSystem()
+"""Named, as pyarrow would look for the path on all others."""
 _SAFE = 256 * MIB
 _FEW = 10_000
 _KEPT = 8 * MIB
@@ -29,27 +32,28 @@ _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT96": 12}
 
 def parquet_schema(path: Path) -> pa.Schema:
     """Read the schema of a Parquet file; if it is not one, say so in one clear line."""
-    with _opened(path) as (_, schema):
+    with _opened(path) as (_, schema, _):
         return schema
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[pq.ParquetFile, pa.Schema]]:
-    """Open a Parquet file; look at its schema and number of rows."""
+def _opened(path: Path) -> Iterator[tuple[pq.ParquetFile, pa.Schema, int]]:
+    """Open a Parquet file; look at its schema, its bytes and number of rows."""
     with _open(path) as file:
         try:
             schema = file.schema_arrow
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise _unreadable(path, error) from error
-        check_rows(path, file.metadata.num_rows, path.stat().st_size)
-        yield file, schema
+        size = path.stat().st_size
+        check_rows(path, file.metadata.num_rows, size)
+        yield file, schema, size
 
 
 def _open(path: Path) -> pq.ParquetFile:
     if not path.is_file() and path.exists():  # a pipe or device would keep us waiting
         raise InputError(f"{path}: is not a plain file")
     try:
-        return pq.ParquetFile(path, pre_buffer=False)
+        return pq.ParquetFile(path, pre_buffer=False, filesystem=_LOCAL)
     except UnicodeEncodeError as error:
         raise InputError(f"{path}: its name is not UTF-8; rename it") from error
     except PermissionError as error:
@@ -150,10 +154,9 @@ def parquet_parts(
 
     Columns may name a field of a struct: `doc.query`.
     """
-    packed = path.stat().st_size
     with ExitStack() as stack:
         stack.enter_context(damage_told(path))
-        file, schema = stack.enter_context(_opened(path))
+        file, schema, packed = stack.enter_context(_opened(path))
         stored = _stored(path, file, schema)
         if callable(columns):
             columns = columns(stored)
@@ -173,7 +176,7 @@ def parquet_parts(
             file = stack.enter_context(again)
         unpacked = 0
         for batch in file.iter_batches(rows, groups, columns, use_threads=many):
-            size = _size(batch)
+            size = _size(batch) if texts else batch.nbytes
             unpacked += size
             check_unpacked(path, unpacked, packed)
             for part in _split(path, batch, size):

@@ -2,7 +2,8 @@
 
 Parquet has checksums of pages, which few readers look at, and none of its footer. So a file is
 written with a place for a seal in the footer, zeros at first; the checksum is taken over the whole
-file as it is then, and put into the place.
+file as it is then, and put into the place. It is the SHA-256 of those of the file's parts, so that
+all cores can work on a large file. Older files have that of the whole.
 
 Another program that writes the table again carries the seal along with the other metadata. It no
 longer fits then, which the size tells: such a file is taken as one without a seal.
@@ -10,7 +11,10 @@ longer fits then, which the size tells: such a file is taken as one without a se
 
 from __future__ import annotations
 
+import os
 import re
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -18,12 +22,15 @@ from typing import NamedTuple
 from forgetmap.base.errors import InputError
 from forgetmap.base.files import open_binary
 
-SEAL = "forgetmap:sealed"
+SEAL = "forgetmap:sealed by parts"
+_OF_WHOLE = "forgetmap:sealed"
 _SIZE, _SUM = 16, 64
 EMPTY = "0" * (_SIZE + _SUM)
-_PLACE = re.compile(SEAL.encode() + rb"\x18\x50(.{80})", re.DOTALL)
+_PLACE = re.compile(rb"(%s|%s)\x18\x50(.{80})" % (SEAL.encode(), _OF_WHOLE.encode()), re.DOTALL)
 """In a footer a text of 80 letters follows its name and these two bytes."""
-_PART = 2**20
+_PART = 16 * 2**20
+_BLOCK = 2**20
+"""Read at a time."""
 _TAIL = 8
 """A Parquet file ends with the length of its footer and four letters."""
 _MOST_FOOTER = 2**20
@@ -36,6 +43,7 @@ class _Seal(NamedTuple):
     text: str
     size: int
     """Of the file as it is."""
+    by_parts: bool
 
 
 def seal(path: Path) -> None:
@@ -43,7 +51,7 @@ def seal(path: Path) -> None:
     found = _find(path)
     if found is None:
         raise ValueError(f"{path} has no place for a seal")
-    text = f"{found.size:0{_SIZE}d}{_digest(path, found.place)}"
+    text = f"{found.size:0{_SIZE}d}{_checksum(path, found)}"
     with path.open("r+b") as file:
         file.seek(found.place)
         file.write(text.encode())
@@ -54,7 +62,7 @@ def check_sealed(path: Path) -> None:
     found = _find(path)
     if found is None or found.text[:_SIZE] != f"{found.size:0{_SIZE}d}":
         return
-    if found.text[_SIZE:] != _digest(path, found.place):
+    if found.text[_SIZE:] != _checksum(path, found):
         raise InputError(f"{path}: is damaged (its checksum differs); restore it, or make it again")
 
 
@@ -68,18 +76,33 @@ def _find(path: Path) -> _Seal | None:
         places = list(_PLACE.finditer(file.read(size - start)))
     if not places:
         return None
-    return _Seal(start + places[-1].start(1), places[-1].group(1).decode("latin-1"), size)
+    place, name = start + places[-1].start(2), places[-1].group(1).decode()
+    return _Seal(place, places[-1].group(2).decode("latin-1"), size, name == SEAL)
 
 
-def _digest(path: Path, place: int) -> str:
+def _checksum(path: Path, found: _Seal) -> str:
     """The checksum of a file as it was before its own place was filled."""
+    digest = partial(_digest, path, found.place)
+    if not found.by_parts:
+        return digest(0, found.size).hex()
+    starts = range(0, found.size, _PART)
+    stops = (min(start + _PART, found.size) for start in starts)
+    if len(starts) == 1:  # a thread would cost more than it saves
+        return sha256(digest(0, found.size)).hexdigest()
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return sha256(b"".join(threads.map(digest, starts, stops))).hexdigest()
+
+
+def _digest(path: Path, place: int, start: int, stop: int) -> bytes:
+    """SHA-256 of a part of a file, with zeros in the place of the seal."""
     digest = sha256()
     with open_binary(path) as file:
-        done = 0
-        while part := file.read(_PART):
-            first, last = max(place - done, 0), max(min(place + len(EMPTY) - done, len(part)), 0)
-            done += len(part)
+        file.seek(start)
+        while start < stop and (block := file.read(min(_BLOCK, stop - start))):
+            first = max(place - start, 0)
+            last = max(min(place + len(EMPTY) - start, len(block)), 0)
+            start += len(block)
             digest.update(
-                part if first >= last else part[:first] + b"0" * (last - first) + part[last:]
+                block if first >= last else block[:first] + b"0" * (last - first) + block[last:]
             )
-    return digest.hexdigest()
+    return digest.digest()

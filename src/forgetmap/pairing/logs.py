@@ -87,24 +87,22 @@ class Stock:
     low: float | None
     """The lowest score; None where no row has one."""
     high: float | None
-    graded: int
-    """Rows with a score that is neither 0 nor 1."""
     broken: int
     """Rows with a score that is not a whole number."""
     unanswered: int
     """Rows in which no answer was found."""
     repeats: int
-    with_k: int
-    """Rows that say how many options there are."""
-    fewest_k: int | None
-    most_k: int | None
     prompts: Any
     """Sum of the prompts' hashes: where it agrees, the prompts do."""
+    code: int
+    """The hash of the task, a number that is quicker to join and group on."""
 
     @property
-    def same_k(self) -> bool:
-        """Whether all rows have the same number of options, or none has one."""
-        return self.fewest_k == self.most_k and self.with_k in (0, self.rows)
+    def graded(self) -> bool:
+        """Whether any score is neither 0 nor 1."""
+        if self.low is None or self.high is None:
+            return False
+        return self.broken > 0 or self.low < 0 or self.high > 1
 
 
 class Logs:
@@ -206,17 +204,15 @@ class Logs:
         counted = ("item", "cluster", "gold_probability", "prompt_hash", _OPTIONS)
         counts = [_count_sql(samples, name) for name in counted]
         *_, with_prompt, with_options = counts
-        with_k = _count_sql(samples, "k")
         prompts = "0" if with_prompt == "0" else "sum(prompt_hash)"
         bad = f"count(*) FILTER ({_OPTIONS} IS NOT NULL AND {self._usable_options} IS NULL)"
         counts.append("0" if with_options == "0" else bad)
         rows = self._query(
             f"""SELECT task, metric, count(*), {", ".join(counts)},
                        min({_number("score")}), max({_number("score")}),
-                       count(*) FILTER (score <> 0 AND score <> 1 AND NOT isnan(score)),
                        count(*) FILTER (score <> floor(score) AND NOT isnan(score)),
-                       count(*) FILTER (status = 'no_answer'), max(repeat)::BIGINT + 1,
-                       {with_k}, {"NULL, NULL" if with_k == "0" else "min(k), max(k)"}, {prompts}
+                       count(*) FILTER (status = 'no_answer'), max(repeat)::BIGINT + 1, {prompts},
+                       hash(task)
                 FROM {side}_rows GROUP BY task, metric"""
         )
         return {(task, metric): Stock(*numbers) for task, metric, *numbers in rows}

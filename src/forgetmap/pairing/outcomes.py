@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +46,18 @@ class Pattern(NamedTuple):
 def in_order(pattern: Pattern) -> list[tuple[bool, Any]]:
     """The order of patterns, the same whatever the order of rows."""
     return [(value is not None, value) for value in pattern[:7]]
+
+
+def merged(patterns: Iterable[Pattern]) -> list[Pattern]:
+    """Patterns without moments, in order and each once: what is counted of the same adds up."""
+    found: dict[tuple[Any, ...], Pattern] = {}
+    for each in patterns:
+        known = found.get(each[:7])
+        if known is not None:
+            counts = map(add, known[7:13], each[7:13])
+            each = Pattern._make((*each[:7], *counts, each.moments))
+        found[each[:7]] = each
+    return sorted(found.values(), key=in_order)
 
 
 def as_arrays(scored: list[Pattern]) -> Patterns:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from forgetmap.base.database import quoted
 from forgetmap.base.errors import InputError
 from forgetmap.pairing.accounts import Accounts, nothing_in_common, other_options
 from forgetmap.pairing.logs import CLUSTER_BUCKETS
-from forgetmap.pairing.outcomes import SCALE, Pattern, as_arrays, in_order
-from forgetmap.pairing.packed import fits, packed_sql
+from forgetmap.pairing.outcomes import SCALE, Pattern, as_arrays, in_order, merged
+from forgetmap.pairing.packed import fits, packed_sql, single_run, single_sql
 from forgetmap.pairing.pairs import Pairs, ScoreSums
 from forgetmap.stats.patterns import FACTORS, MOMENTS, Moment
 
@@ -227,30 +227,74 @@ class PairedLogs(Accounts):
         return sorted((Pattern._make((*row[:13], row[13:])) for row in rows), key=in_order)
 
     def _packed_histogram(self, before: str, after: str) -> list[Pattern] | None:
-        """The same from one grouping of both sides; None where bits cannot tell it all."""
-        held = self._held(before) + self._held(after)
-        if not self.repeated or self.duplicated or self._with_probabilities:
+        """The same from what was done on an item as one number; None where that cannot tell all."""
+        if self.duplicated or self._with_probabilities:
             return None
-        if any(each.with_cluster or not each.same_k for each in held):
+        if self._count("with_cluster", before, after):
+            return None
+        codes = {
+            task: self.stock[side][task, metric].code
+            for side in (before, after)
+            for task, metric in self.chosen[side]
+        }
+        names = {code: task for task, code in codes.items()}
+        if len(names) < len(codes):  # two tasks have the same hash
+            return None
+        found = self._of_repeats if self.repeated else self._of_single_runs
+        patterns = found(before, after, names)
+        return None if patterns is None else merged(patterns)
+
+    def _of_single_runs(self, before: str, after: str, names: dict[int, str]) -> list[Pattern]:
+        """Patterns of logs without repeats, whose tasks have such hashes."""
+        views, tasks = (f"{before}_scores", f"{after}_scores"), self._shared_tasks(before, after)
+        patterns = []
+        for code, *did, items in self._query(single_sql(*views, self.limit, tasks)):
+            (ours, *outcome), (theirs, *outcome_after) = map(single_run, did)
+            outcome += outcome_after
+            patterns.append(_packed(names[code], (ours, theirs), outcome, items))
+        return patterns
+
+    def _of_repeats(self, before: str, after: str, names: dict[int, str]) -> list[Pattern] | None:
+        """Patterns from one grouping of both sides; None where bits cannot tell them all."""
+        k_before, k_after = map(self._options_by_task, (before, after))
+        if k_before is None or k_after is None:
             return None
         views, tasks = (f"{before}_scores", f"{after}_scores"), self._shared_tasks(before, after)
         rows = self._query(packed_sql(*views, self.limit, tasks))
-        if any(row[-1] for row in rows):
-            self.duplicated = all(fits(each.repeats) for each in held)
-            return None
-        k_before, k_after = (
-            {task: self.stock[side][task, metric].most_k for task, metric in self.chosen[side]}
-            for side in (before, after)
-        )
         patterns = []
-        for task, *outcome, items, unscored_before, unscored_after, _ in rows:
+        for code, *outcome, items, unscored_before, unscored_after in rows:
+            task = names[code]
             ours = None if outcome[0] is None else k_before[task]
             theirs = None if outcome[2] is None else k_after[task]
-            other_k = items if None not in (ours, theirs) and ours != theirs else 0
-            counts = 0, 0, unscored_before, unscored_after, other_k, (0,) * MOMENTS
-            k = theirs if ours is None else ours
-            patterns.append(Pattern._make((task, k, -1, *outcome, items, *counts)))
-        return sorted(patterns, key=in_order)
+            unscored = unscored_before, unscored_after
+            patterns.append(_packed(task, (ours, theirs), outcome, items, unscored))
+        if sum(map(_runs, patterns)) < self._rows_of_shared_tasks(before, after):
+            held = self._held(before) + self._held(after)
+            self.duplicated = all(fits(each.repeats) for each in held)
+            return None
+        return patterns
+
+    def _rows_of_shared_tasks(self, before: str, after: str) -> int:
+        """How many rows two sides have of the tasks and metrics that are compared."""
+        tasks = {task for task, _ in self.chosen[before]} & {task for task, _ in self.chosen[after]}
+        return sum(
+            self.stock[side][task, metric].rows
+            for side in (before, after)
+            for task, metric in self.chosen[side]
+            if task in tasks
+        )
+
+    def _options_by_task(self, side: str) -> dict[str, int | None] | None:
+        """How many options the items of each task have; None where they differ within a task."""
+        samples = self.samples[side]
+        if samples.null_count("k") == samples.rows:
+            return dict.fromkeys(task for task, _ in self.chosen[side])
+        rows = self._query(
+            f"""SELECT task, min(k), max(k), count(k), count(*) FROM {side}_scores GROUP BY task"""
+        )
+        if any(low != high or told not in (0, held) for _, low, high, told, held in rows):
+            return None
+        return {task: k for task, k, *_ in rows}
 
     def _churn_sql(self) -> tuple[str, str]:
         """SQL that joins the options of two sides, and for what guessing reshuffled among them.
@@ -286,3 +330,24 @@ class PairedLogs(Accounts):
         if ours == theirs:
             return ""
         return f"WHERE {task} IN ({quoted(*sorted(ours & theirs))})"
+
+
+def _packed(
+    task: str,
+    options: tuple[int | None, int | None],
+    outcome: Sequence[int | None],
+    items: int,
+    unscored: tuple[int, int] = (0, 0),
+) -> Pattern:
+    """The pattern of some items with so many options in each log; the first log counts."""
+    ours, theirs = options
+    k = theirs if ours is None else ours
+    other_k = items if None not in options and ours != theirs else 0
+    moments = (0,) * MOMENTS
+    return Pattern._make((task, k, -1, *outcome, items, 0, 0, *unscored, other_k, moments))
+
+
+def _runs(pattern: Pattern) -> int:
+    """All runs of some items in both logs, with and without a score."""
+    scored = (pattern.runs_before or 0) + (pattern.runs_after or 0)
+    return int(scored * pattern.items + pattern.unscored_before + pattern.unscored_after)

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from forgetmap.base.files import find_files
 from forgetmap.base.json import read_json
@@ -37,7 +36,7 @@ from forgetmap.readers.lighteval_details import (
     stored_parts,
 )
 from forgetmap.samples.options import OPTION_COLUMNS, softmax
-from forgetmap.samples.table import SCHEMA, Meta, Samples, together
+from forgetmap.samples.table import ROW, SCHEMA, Columns, Meta, Samples, together
 
 _FILES = "details_*.parquet"
 
@@ -61,7 +60,7 @@ def read(path: Path, how: ReadOptions) -> Samples:
     numbered = number_repeats(runs, meta.warnings)
     numbered.sort(key=lambda each: each[0][:2])  # runs that ask the same, one after another
 
-    def parts() -> Iterator[dict[str, pa.Array]]:
+    def parts() -> Iterator[Columns]:
         for run, file, repeat in numbered:
             how.tick(file.stat().st_size)
             how.tally.files.add(file)
@@ -147,7 +146,7 @@ def _parts(
     parts: Iterable[Part],
     how: ReadOptions,
     warnings: list[str],
-) -> Iterator[dict[str, pa.Array]]:
+) -> Iterator[Columns]:
     """Columns of Samples, some rows and one metric at a time."""
     left_out: dict[str, None] = {}
     for part in parts:
@@ -155,9 +154,7 @@ def _parts(
         scored = False
         details = details_of(part, how.text)
         columns = _columns(details, how)
-        columns["source"] = pc.binary_join_element_wise(
-            file_name(file), numbers(part.first + 1, rows), ":"
-        )
+        columns |= {"source": file_name(file), ROW: numbers(part.first + 1, rows)}
         for metric, scores in _item_scores(details.metrics):
             if scores is None:
                 left_out[f"metric {metric!r} is not a number per item and was left out"] = None
@@ -171,7 +168,7 @@ def _parts(
     warnings += [f"{run.task}: {text}" for text in left_out]
 
 
-def _columns(details: Details, how: ReadOptions) -> dict[str, pa.Array]:
+def _columns(details: Details, how: ReadOptions) -> Columns:
     """Turn details into Samples columns."""
     asked, by_likelihood = details.asked, details.by_likelihood
     columns: dict[str, Any] = {
@@ -211,16 +208,9 @@ def _texts(details: Details, by_likelihood: list[bool]) -> dict[str, list[str | 
     }
 
 
-def _of_metric(
-    run: Run, repeat: int, metric: str, scores: pa.Array, columns: dict[str, pa.Array]
-) -> dict[str, pa.Array]:
+def _of_metric(run: Run, repeat: int, metric: str, scores: pa.Array, columns: Columns) -> Columns:
     same = {"model": run.model, "run": run.stamp, "task": run.task, "metric": metric}
-    filled = {
-        **columns,
-        **{name: pa.repeat(text, len(scores)) for name, text in same.items()},
-        "repeat": pa.repeat(pa.scalar(repeat, pa.int32()), len(scores)),
-        "score": scores,
-    }
+    filled = {**columns, **same, "repeat": repeat, "score": scores}
     if metric != "acc":  # the softmax of the sums belongs to the plain pick
         for name in ("gold_probability", *OPTION_COLUMNS):
             filled.pop(name, None)

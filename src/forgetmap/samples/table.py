@@ -14,8 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from forgetmap.base.ahead import ahead
@@ -199,7 +200,7 @@ class Samples:
         for batch in self._stream(wanted):
             chosen = batch
             if self.model is not None:
-                chosen = batch.filter(pa.compute.equal(batch["model"], self.model))
+                chosen = batch.filter(pc.equal(batch["model"], self.model))
             # As declared, whatever the file says of nulls: who trusts the schema must be right.
             yield pa.RecordBatch.from_arrays(chosen.select(names).columns, schema=schema)
 
@@ -362,12 +363,18 @@ def _batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
 _STRUCT = pa.struct([pa.field(column.name, column.type) for column in SCHEMA])
 
 
-def together(parts: Iterable[Mapping[str, pa.Array]]) -> Iterator[pa.RecordBatch]:
-    """Make batches of columns that come in many small parts, each as `complete` takes it.
+Columns = dict[str, Any]
+"""Columns of Samples as arrays; or as the one value that fills all rows, which costs less."""
+ROW = "row"
+"""Beside the columns: an array of texts that go behind the `source`, which is then one value."""
+
+
+def together(parts: Iterable[Columns]) -> Iterator[pa.RecordBatch]:
+    """Make batches of columns that come in many small parts; the score is always an array.
 
     A batch costs about the same however few rows it has, so parts with the same columns share one.
     """
-    held: list[Mapping[str, pa.Array]] = []
+    held: list[Columns] = []
     rows = size = 0
     for part in parts:
         if held and (
@@ -377,15 +384,24 @@ def together(parts: Iterable[Mapping[str, pa.Array]]) -> Iterator[pa.RecordBatch
             held, rows, size = [], 0, 0
         held.append(part)
         rows += len(part["score"])
-        size += sum(column.nbytes for column in part.values())
+        size += sum([each.nbytes for each in part.values() if isinstance(each, pa.Array)])
     if held:
         yield _joined(held)
 
 
-def _joined(parts: list[Mapping[str, pa.Array]]) -> pa.RecordBatch:
-    if len(parts) == 1:
-        return complete(parts[0])
-    return complete({name: pa.concat_arrays([part[name] for part in parts]) for name in parts[0]})
+def _joined(parts: list[Columns]) -> pa.RecordBatch:
+    sizes = [len(part["score"]) for part in parts]
+    of_part = pa.array(np.repeat(np.arange(len(parts)), sizes))
+    columns = {}
+    for name, first in parts[0].items():
+        values = [part[name] for part in parts]
+        if isinstance(first, pa.Array):
+            columns[name] = pa.concat_arrays(values)
+        else:
+            columns[name] = pa.array(values, SCHEMA.field(name).type).take(of_part)
+    if ROW in columns:
+        columns["source"] = pc.binary_join_element_wise(columns["source"], columns.pop(ROW), ":")
+    return complete(columns)
 
 
 def complete(columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
@@ -404,18 +420,18 @@ def complete(columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
     }
     for name, default in _DEFAULTS.items():
         if full[name].null_count:
-            full[name] = pa.compute.fill_null(full[name], default)
+            full[name] = pc.fill_null(full[name], default)
     score = full["score"]
-    not_a_number = pa.compute.is_nan(score)
+    not_a_number = pc.is_nan(score)
     if not_a_number.true_count:
         none = pa.scalar(None, pa.float64())
-        full["score"] = score = pa.compute.if_else(not_a_number, none, score)
+        full["score"] = score = pc.if_else(not_a_number, none, score)
     if full["status"].null_count:
         default = pa.repeat("ok", rows)
         if score.null_count:
-            default = pa.compute.if_else(pa.compute.is_null(score), "unscored", "ok")
+            default = pc.if_else(pc.is_null(score), "unscored", "ok")
         given = full["status"].null_count < rows
-        full["status"] = pa.compute.coalesce(full["status"], default) if given else default
+        full["status"] = pc.coalesce(full["status"], default) if given else default
     return pa.RecordBatch.from_arrays(list(full.values()), schema=SCHEMA)
 
 
