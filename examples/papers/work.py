@@ -490,7 +490,9 @@ def _about(place: Place, training: Training) -> dict[str, Any]:
         "question": training.question, "data": entry.data, "method": entry.method,
         "seed": training.seed, "examples": entry.examples or place.setting.examples,
     }  # fmt: skip
+    way = entry.recipe and f"{entry.recipe}{' after stages' if entry.start else ''}"
     more = {"stage": entry.stage, "start": entry.start, "of": entry.of, "old": entry.old}
+    more["way"] = way  # what is held against each other at equal learning
     return {**told, **{name: value for name, value in more.items() if value}}
 
 
