@@ -149,7 +149,8 @@ def second_study() -> str:
     rows = []
     for kind, numbers in groups.items():
         known, ranked, told, lost, within = np.mean(numbers, axis=0)
-        cells = (*kind, str(len(numbers)), f"{known:,.0f}", f"{ranked:.3f}", f"{100 * told:.1f} %")
+        rank = "-" if np.isnan(ranked) else f"{ranked:.3f}"  # where nothing turned wrong
+        cells = (*kind, str(len(numbers)), f"{known:,.0f}", rank, f"{100 * told:.1f} %")
         cells = (*cells, f"{100 * lost:.1f} %", f"{100 * within:.0f} %")
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join([APART.rstrip(), *sorted(rows, reverse=True), ""])

@@ -142,6 +142,28 @@ def test_the_past_of_a_training_leaves_out_its_regime(history: History) -> None:
     assert np.array_equal(left.features, right.features)
 
 
+def test_trainings_may_have_asked_other_items_of_one_model(tmp_path: Path) -> None:
+    """Each asked its own half and some of the other: none of their items is dropped."""
+    rng = np.random.default_rng(6)
+    before = rng.random(ITEMS)
+    write(tmp_path / "base.parquet", before)
+    lines = ["pairs:"]
+    for name, items in (("one", slice(0, 400)), ("two", slice(200, ITEMS))):
+        whole = Samples.read(write(tmp_path / f"{name}-all.parquet", before * 0.5))
+        table = pq.read_table(tmp_path / f"{name}-all.parquet").slice(
+            items.start, items.stop - items.start
+        )
+        Samples(table, whole.meta).write(tmp_path / f"{name}.parquet")
+        lines.append(f"- {{before: base.parquet, after: {name}.parquet, new: [x], method: {name}}}")
+    (tmp_path / "study.yaml").write_text("\n".join(lines), encoding="utf-8")
+    found = read_history(tmp_path / "study.yaml")
+    assert [len(one) for one in found.models] == [ITEMS]
+    assert [len(one.place) for one in found.trainings] == [400, 400]
+    [items] = found.models
+    for training in found.trainings:
+        assert np.allclose(training.loss, items.chance[training.place] * 0.5)
+
+
 def test_history_helps_and_forecasts_are_calibrated(history: History) -> None:
     told = {past: list(forecast_unseen(history, "regime", str, with_past=past)) for past in (1, 0)}
     with_past, without = (quality(told[past], "regime", bool(past)) for past in (1, 0))

@@ -54,6 +54,14 @@ class Items:
         """Some of the items."""
         return Items(**{name: value[chosen] for name, value in vars(self).items()})
 
+    def with_others(self, items: Items) -> Items:
+        """These items and, behind them, those of another log that are not among them."""
+        _, there = find(self, items)
+        if there.all():
+            return self
+        others = vars(items.only(~there))
+        return Items(**{name: np.append(value, others[name]) for name, value in vars(self).items()})
+
 
 class Training(NamedTuple):
     """What became of the items of a model in one training."""
@@ -217,19 +225,19 @@ def _training(each: StudyPair, study: Study, outcomes: pa.Table, models: list[It
     if number is None:
         models.append(items)
         number = len(models) - 1
-    place, there = find(models[number], items)
-    fall = outcomes["fall"].to_numpy().astype(float)[there]
-    knows = outcomes["knows"].to_numpy(zero_copy_only=False).astype(bool)[there]
+    models[number] = models[number].with_others(items)
+    fall = outcomes["fall"].to_numpy().astype(float)
+    knows = outcomes["knows"].to_numpy(zero_copy_only=False).astype(bool)
     taught = " ".join(sorted(each.new))
     return Training(
         name=each.name,
         regime=regime_of(each, study),
         model=number,
         taught=taught,
-        place=place[there],
+        place=find(models[number], items)[0],
         loss=np.maximum(fall, 0),
-        chance_after=np.clip(items.chance[there] - fall, 0, 1),
-        flipped=items.knew[there] & ~knows,
+        chance_after=np.clip(items.chance - fall, 0, 1),
+        flipped=items.knew & ~knows,
     )
 
 
