@@ -340,16 +340,17 @@ def theory(of: Results) -> tuple[str, Rows]:
 
 
 def _theory_claims(of: Results) -> Rows:
-    """What theory says of the old mass in the end; one row, however many shares."""
+    """What theory says of the old mass in the end; one row, which every share must confirm."""
     text = "In the end the share of old texts is the share of replay, none without"
     found = list(_masses(of))
     if not found:
         return [[text, THEORY, UNTRAINED, "0", "cannot tell"]]
     said = "; ".join(f"{_interval(mass)} %, where it is {100 * limit:.1f}"
                      for *_, limit, _, mass in found)  # fmt: skip
-    verdicts = [near(limit, mass, count) for *_, limit, count, mass in found]
+    verdicts = {near(limit, mass, count) for *_, limit, count, mass in found}
     least = min(count for *_, count, _ in found)
-    return [[text, THEORY, said, str(least), together(verdicts)]]
+    verdict = "refuted" if "refuted" in verdicts else "cannot tell"
+    return [[text, THEORY, said, str(least), verdicts.pop() if len(verdicts) == 1 else verdict]]
 
 
 def equal(of: Results) -> tuple[str, Rows]:
