@@ -71,6 +71,12 @@ class Visit:
 
         expect(self.page.locator(selector)).to_contain_text(text)
 
+    def wait_for_count(self, selector: str, count: int) -> None:
+        """Wait until there are so many of an element: old ones fade for half a second."""
+        from playwright.sync_api import expect
+
+        expect(self.page.locator(selector)).to_have_count(count)
+
     def assert_quiet(self, allowed: str) -> None:
         """No error, no breach of the policy, no request but to `allowed`."""
         assert self.said == []

@@ -115,7 +115,7 @@ def test_every_chart_is_drawn(opened: Visit, items: list[dict[str, Any]]) -> Non
     assert opened.count("#groups-chart .scatterlayer .point") == 2 * rows
     assert opened.count("#groups-chart .barlayer .point path") == 2 * 2 * rows  # full and pale
     assert opened.count("#flow-bars .barlayer .point path") == 4 * (rows - 1)
-    assert opened.count("#flow-chart .sankey-link") == 4
+    opened.wait_for_count("#flow-chart .sankey-link", 4)
     causes = {row["cause"] for row in items if row["transition"] == "forgotten"}
     assert opened.count("#causes-chart .barlayer .point path") == len(causes) > 1
     for name in ("groups-chart", "flow-bars", "flow-chart", "causes-chart"):
