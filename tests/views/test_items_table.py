@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from browser import Visit, chromium, serious_faults, visit
+from browser import READY, Visit, chromium, serious_faults, visit
 from forgetmap.map.comparison import compare_logs
 from forgetmap.map.example import example_logs
 from forgetmap.map.items import Filter, ItemStore, write_items
@@ -47,8 +47,10 @@ def page(browser: Browser, told: Comparison, tmp_path_factory: pytest.TempPathFa
 
 
 def fresh(found: Visit) -> None:
-    """All items, in the usual order, none opened."""
+    """All items, in the usual order, none opened, from the top: whatever the test before left."""
     found.page.evaluate("location.hash = '#items?transition='")
+    found.page.reload()
+    found.page.wait_for_selector(READY)
     found.wait_for_text("#item-count", "4,070 items")
 
 
