@@ -10,7 +10,7 @@ import pytest
 from forgetmap.base.errors import InputError
 from forgetmap.study.build import run_study
 from forgetmap.study.file import Study
-from forgetmap.study.trade_off import trade_off
+from forgetmap.study.trade_off import by_start, trade_off
 from forgetmap.study.units import find_units
 from study_logs import made_pair
 
@@ -81,6 +81,18 @@ def test_trainings_on_other_tasks_share_no_curve() -> None:
         ("before: facts", 0.5),
     ]
     assert all(len(curve.points) == 1 for curve in result.curves)
+
+
+def test_two_logs_of_one_model_are_two_starts_and_named_apart() -> None:
+    pairs = [
+        pair(f"{log}-{name}", name, 0.2, 0.1).model_copy(update={"before_log": log})
+        for log in ("small/before", "full/before")
+        for name in "ab"
+    ]
+    pairs.append(pair("other-a", "a", 0.2, 0.1).model_copy(update={"before": "other"}))
+    assert by_start(pairs) == {
+        "before (small)": [0, 1], "before (full)": [2, 3], "other": [4],
+    }  # fmt: skip
 
 
 def test_nothing_in_common_is_told() -> None:

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from forgetmap.cli.app import app
 from forgetmap.study.build import run_study
 from forgetmap.study.published import published_study
-from forgetmap.study.result import Curve, CurvePoint
-from forgetmap.study.trade_off import on_front
+from forgetmap.study.trade_off import on_front, trade_off
+from forgetmap.study.units import find_units
 from study_logs import write_made_study
 from study_results import made_result
 
@@ -108,34 +108,23 @@ def test_the_front_is_the_one_of_the_study(drawn):
 
 def test_every_start_has_its_own_panel_and_front(drawn):
     result = made_result(pairs=12)
-    found = result.answers.trade_off
-    starts = {pair.name: f"start {number % 2}" for number, pair in enumerate(result.pairs)}
-    curves = [
-        Curve(
-            value="sft",
-            start=f"start {side}",
-            points=[
-                CurvePoint(
-                    learned=0.1,
-                    lost=0.1,
-                    pairs=[n for n, s in starts.items() if s[-1] == str(side)],
-                )
-            ],
-            fitted=[],
-            smoothed=False,
-        )
-        for side in (0, 1)
+    pairs = [
+        pair.model_copy(update={"before": f"start {number % 2}", "before_log": "", "new_tasks": []})
+        for number, pair in enumerate(result.pairs)
     ]
-    answers = result.answers.model_copy(
-        update={"trade_off": found.model_copy(update={"curves": curves})}
-    )
-    panels = drawn(figures.trade_off, result.model_copy(update={"answers": answers})).axes
+    merge = pairs[
+        3
+    ]  # without the attribute that makes curves, it belongs to its start all the same
+    pairs[3] = merge.model_copy(update={"attributes": {"stage": "merge"}})
+    answers = result.answers.model_copy(update={"trade_off": trade_off(pairs, find_units(pairs))})
+    made = result.model_copy(update={"pairs": pairs, "answers": answers})
+    panels = drawn(figures.trade_off, made).axes
     assert [axes.get_title(loc="left") for axes in panels] == ["start 0", "start 1"]
     for axes in panels:
-        mine = [p for p in result.pairs if starts[p.name] == axes.get_title(loc="left")]
+        mine = [pair for pair in pairs if pair.before == axes.get_title(loc="left")]
         rings = [line for line in axes.lines if line.get_markersize() == 9]
         assert len(rings) == on_front(mine).sum()
-        assert sum(line.get_markersize() == 5 for line in axes.lines) == len(mine)
+        assert sum(line.get_markersize() == 5 for line in axes.lines) == len(mine) == 6
 
 
 def test_stages_have_intervals_over_pairs(drawn):

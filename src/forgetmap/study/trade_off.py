@@ -7,7 +7,8 @@ them nothing is said.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -61,10 +62,10 @@ def trade_off(
     gain, best = learned(pairs), on_front(pairs)
     front = [pairs[place].name for place in np.argsort(gain).tolist() if best[place]]
     name = curve or METHOD
-    starts = {
-        start: {value: _fit(points) for value, points in _points(pairs, members, gain, name)}
-        for start, members in _by_start(pairs, units).items()
-    }
+    starts = {}
+    for start, members in by_start(pairs).items():
+        here = [unit for unit in units if unit.members[0] in members]
+        starts[start] = {value: _fit(points) for value, points in _points(pairs, here, gain, name)}
     equal = [level for start, fitted in starts.items() for level in _equal(start, fitted)]
     replicated = any(row.interval for level in equal for row in level.methods)
     return TradeOff(
@@ -94,30 +95,45 @@ def unbeaten(lost: Floats, gain: Floats) -> NDArray[np.bool_]:
     return np.asarray(~better.any(axis=0))
 
 
-def _by_start(pairs: Sequence[StudiedPair], units: Sequence[Unit]) -> dict[str, list[Unit]]:
-    """The units by the model that they start from and what they learn: others share no curve."""
-    groups: dict[tuple[str, tuple[str, ...]], list[Unit]] = {}
-    for unit in units:
-        first = pairs[unit.members[0]]
-        start = first.before_log or first.before
-        groups.setdefault((start, tuple(first.new_tasks)), []).append(unit)
-    models = {log: pairs[members[0].members[0]].before for (log, _), members in groups.items()}
-    unique = len(set(models.values())) == len(models)
+def by_start(pairs: Sequence[StudiedPair]) -> dict[str, list[int]]:
+    """The pairs by the model that they start from and what they learn: others are no rivals."""
+    groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    for number, pair in enumerate(pairs):
+        start = pair.before_log or pair.before
+        groups.setdefault((start, tuple(pair.new_tasks)), []).append(number)
+    models = {log: pairs[members[0]].before for (log, _), members in groups.items()}
     several = len(models) < len(groups)
     return {
-        _start_words(models[log] if unique else log, new if several else ()): members
+        _start_words(models[log], _apart(log, models), new if several else ()): members
         for (log, new), members in groups.items()
     }
 
 
-def _start_words(model: str, new: Sequence[str]) -> str:
-    """The model, and the new tasks where trainings from it differ in them.
+def _apart(log: str, models: Mapping[str, str]) -> str:
+    """The folders and file that tell a log from others of the same model.
 
     Example:
-        >>> _start_words("base", ()), _start_words("base", ["sums", "dates"])
-        ('base', 'base: dates, sums')
+        >>> models = {"logs/small/base.parquet": "base", "logs/full/base.parquet": "base"}
+        >>> [_apart(log, models) for log in models]
+        ['small', 'full']
     """
-    return f"{model}: {some(new, len(new))}" if new else model
+    own = Path(log).parts
+    same = [Path(other).parts for other, model in models.items() if model == models[log]]
+    if len({len(parts) for parts in same}) > 1:
+        return log
+    differ = [len(set(level)) > 1 for level in zip(*same, strict=True)]
+    return "/".join(part for part, told in zip(own, differ, strict=True) if told)
+
+
+def _start_words(model: str, apart: str, new: Sequence[str]) -> str:
+    """The model; with its log where two logs are of it, and the new tasks where these differ.
+
+    Example:
+        >>> _start_words("base", "", ()), _start_words("base", "small", ["sums", "dates"])
+        ('base', 'base (small): dates, sums')
+    """
+    named = f"{model} ({apart})" if apart else model
+    return f"{named}: {some(new, len(new))}" if new else named
 
 
 def _points(

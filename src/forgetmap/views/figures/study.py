@@ -23,7 +23,7 @@ from forgetmap.study.result import (
     TradeOff,
 )
 from forgetmap.study.slopes import KIND
-from forgetmap.study.trade_off import unbeaten
+from forgetmap.study.trade_off import by_start, unbeaten
 from forgetmap.study.units import FAMILY, Unit, find_units, in_order, is_positive, learned, show
 from forgetmap.views.figures.style import (
     INK,
@@ -322,12 +322,11 @@ def trade_off(result: StudyResult) -> Figure | None:
 
 
 def _by_start(found: TradeOff, pairs: Sequence[StudiedPair]) -> dict[str, list[int]]:
-    """The pairs by what their curve starts from; all together where there are too many."""
-    of = {name: curve.start for curve in found.curves for p in curve.points for name in p.pairs}
-    starts: dict[str, list[int]] = {}
-    for number, pair in enumerate(pairs):
-        starts.setdefault(of.get(pair.name, ""), []).append(number)
-    return starts if len(starts) <= _MOST_PANELS else {"": list(range(len(pairs)))}
+    """The pairs by what they start from; all together without curves, or with too many starts."""
+    starts = by_start(pairs) if found.curves else {}
+    if 1 < len(starts) <= _MOST_PANELS:
+        return starts
+    return {"": list(range(len(pairs)))}
 
 
 def _draw_trade_off(
