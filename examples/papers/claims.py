@@ -3,9 +3,9 @@
 A verdict needs three trainings or more on each side, and a 95 % interval over trainings and items
 without zero. Everything else reads *cannot tell*, whatever it shows. So does what was asked after
 looking, what rests on right and wrong alone (noise and guessing turn items wrong, too), and what
-lost less where it surely learned less. A claim about several models is decided if one of them
-decides it and none the other way. That something does not *reliably* help is not refuted by a case
-where it helps.
+lost less where it may have learned clearly less. A claim about several models is decided if one of
+them decides it and none the other way. That something does not *reliably* help is not refuted by a
+case where it helps.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ LEAST = 3
 """Trainings a side."""
 NEAR = 0.05
 """A share is as theory says if its interval lies within so much of it; set before looking."""
+AS_MUCH = 0.05
+"""What lost less must surely have learned no more than so much less of the new task."""
 Says = Literal["less", "more", "not reliably"]
 THEORY, CAPTRACK, HARMON, OURS = "theory", "CapTrack", "Harmon et al.", "we ask"
 
@@ -145,16 +147,25 @@ def decided(
         'cannot tell; it was the other way'
         >>> decided("less", less, 3, more_learned=less)
         'cannot tell; what lost less learned less'
+        >>> decided("less", less, 3, more_learned=Estimate(value=-0.05, low=-0.11, high=0.01))
+        'cannot tell; what lost less may have learned less'
     """
     if found.low <= 0 <= found.high:
         return "cannot tell"
     is_so = (found.high < 0) == (says == "less")
     if trainings < LEAST or not (is_so or says != "not reliably"):
         return f"cannot tell; it was {'so' if is_so else 'the other way'}"
-    learned = more_learned
-    if learned and (learned.high < 0 if found.high < 0 else learned.low > 0):
-        return "cannot tell; what lost less learned less"
+    if more_learned and (how := _learned_less(found, more_learned)):
+        return f"cannot tell; what lost less {how} less"
     return "confirmed" if is_so else "refuted"
+
+
+def _learned_less(found: Estimate, more_learned: Estimate) -> str:
+    """Whether the side that lost less learned less, or may have; "" where it learned as much."""
+    low, high = more_learned.low, more_learned.high
+    if found.low > 0:  # the other side lost less
+        low, high = -high, -low
+    return "learned" if high < 0 else "may have learned" if low < -AS_MUCH else ""
 
 
 def together(verdicts: list[str]) -> str:
