@@ -1,11 +1,11 @@
 """What the papers claim, as comparisons between kinds of training, and the verdict by one rule.
 
 A verdict needs three trainings or more on each side, and a 95 % interval over trainings and items
-without zero. Everything else reads *cannot tell*, whatever it shows. So does what was asked after
-looking, what rests on right and wrong alone (noise and guessing turn items wrong, too), and what
-lost less where it may have learned clearly less. A claim about several models is decided if one of
-them decides it and none the other way. That something does not *reliably* help is not refuted by a
-case where it helps.
+without zero, also where reshuffled guessing is left out. Everything else reads *cannot tell*,
+whatever it shows. So does what was asked after looking, what rests on right and wrong alone (noise
+and guessing turn items wrong, too), and what lost less where it may have learned clearly less. A
+claim about several models is decided if one of them decides it and none the other way. That
+something does not *reliably* help is not refuted by a case where it helps.
 """
 
 from __future__ import annotations
@@ -41,10 +41,14 @@ class Claim:
     late: bool = False
     """Asked after the scores had been seen: it decides nothing."""
 
-    def verdict(self, found: Beside, trainings: int, *, exact: bool) -> str:
-        """What a comparison with so many trainings a side says of it."""
-        many = trainings if exact and not self.late else 0
-        return decided(self.says, found.more_lost, many, found.more_right)
+    def verdict(self, found: Beside, sure: Estimate | None, trainings: int) -> str:
+        """What a comparison with so many trainings a side says of it.
+
+        `sure` is how much more was lost where reshuffled guessing is left out; None where the logs
+        hold right and wrong alone.
+        """
+        many = trainings if sure and not self.late else 0
+        return decided(self.says, found.more_lost, many, found.more_right, sure)
 
 
 CLAIMS = (
@@ -135,7 +139,11 @@ CLAIMS = (
 
 
 def decided(
-    says: Says, found: Estimate, trainings: int, more_learned: Estimate | None = None
+    says: Says,
+    found: Estimate,
+    trainings: int,
+    more_learned: Estimate | None = None,
+    sure: Estimate | None = None,
 ) -> str:
     """The verdict on one comparison, by the rule.
 
@@ -149,6 +157,8 @@ def decided(
         'cannot tell; what lost less learned less'
         >>> decided("less", less, 3, more_learned=Estimate(value=-0.05, low=-0.11, high=0.01))
         'cannot tell; what lost less may have learned less'
+        >>> decided("less", less, 3, sure=Estimate(value=-0.01, low=-0.02, high=0.0))
+        'cannot tell; it may be guessing'
     """
     if found.low <= 0 <= found.high:
         return "cannot tell"
@@ -157,6 +167,8 @@ def decided(
         return f"cannot tell; it was {'so' if is_so else 'the other way'}"
     if more_learned and (how := _learned_less(found, more_learned)):
         return f"cannot tell; what lost less {how} less"
+    if sure and not (sure.high < 0 if found.high < 0 else sure.low > 0):
+        return "cannot tell; it may be guessing"
     return "confirmed" if is_so else "refuted"
 
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the studies share
 
@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from cells import fill_page
 from claims import CLAIMS, THEORY, Claim, apart, near, together
+from guessing import Item, sure_losses, surely_more
 from plan import Plan
 from scipy.stats import spearmanr
 
@@ -89,6 +90,17 @@ class Results:
     def title(self, model: str) -> str:
         """A model's name for people, without what all have."""
         return self.plan.models[model].title.removesuffix("-Instruct")
+
+
+class Compared(NamedTuple):
+    """One kind of training beside another."""
+
+    name: str
+    found: Beside
+    sure: Estimate | None
+    """How much more was lost where reshuffled guessing is left out; None where no log tells."""
+    trainings: int
+    """A side."""
 
 
 def _is_of(pair: StudiedPair, model: str, key: str) -> bool:
@@ -165,17 +177,19 @@ def compared(of: Results) -> tuple[str, Rows]:
     """Two kinds beside each other, for every claim that two kinds of training can decide."""
     rows: list[list[str]] = []
     for claim in CLAIMS:
-        for name, found, trainings in _found(of, claim):
+        for name, found, sure, trainings in _found(of, claim):
             learned = _signed(found.more_right) if found.more_right else NO_NUMBER
             rows.append([
-                name, str(trainings), str(found.items), _signed(found.more_lost), learned,
-                claim.verdict(found, trainings, exact=of.exact),
+                name, str(trainings), str(found.items), _signed(found.more_lost),
+                _signed(sure) if sure else NO_NUMBER, learned,
+                claim.verdict(found, sure, trainings),
             ])  # fmt: skip
-    return "compared | trainings a side | items | more lost | more right | verdict", rows
+    head = "compared | trainings a side | items | more lost | without guessing | more right"
+    return f"{head} | verdict", rows
 
 
-def _found(of: Results, claim: Claim) -> Iterable[tuple[str, Beside, int]]:
-    """(name, comparison, trainings a side) for each model that has both kinds."""
+def _found(of: Results, claim: Claim) -> Iterable[Compared]:
+    """The comparison for each model that has both kinds."""
     for model in [claim.one] if claim.size else of.plan.models:
         other = claim.other if claim.size else model
         one_key, other_key = (claim.by, claim.by) if claim.size else (claim.one, claim.other)
@@ -187,7 +201,16 @@ def _found(of: Results, claim: Claim) -> Iterable[tuple[str, Beside, int]]:
             found = beside([a for a, _ in both], [b for _, b in both])
         except InputError:  # two models may know nothing in common
             continue
-        yield f"{model} {one_key} beside {other} {other_key}", found, len(both)
+        sides = ([_sure(of, pair) for pair in side] for side in zip(*both, strict=True))
+        sure = surely_more(*sides) if of.exact else None
+        name = f"{model} {one_key} beside {other} {other_key}"
+        yield Compared(name, found, sure, len(both))
+
+
+def _sure(of: Results, pair: StudiedPair) -> dict[Item, float]:
+    before = of.logs / f"{pair.attributes['model']}-before.parquet"
+    new = of.plan.settings[of.setting].new
+    return sure_losses(before, of.logs / f"{_run(of, pair)}.parquet", new)
 
 
 def _seed(pair: StudiedPair) -> Any:
@@ -202,9 +225,9 @@ def claims(of: Results) -> tuple[str, Rows]:
         if not found:
             rows.append([claim.text, claim.whose, UNTRAINED, "0", "cannot tell"])
             continue
-        verdicts = [claim.verdict(one, count, exact=of.exact) for _, one, count in found]
-        words = "; ".join(_in_words(of, name, one) for name, one, _ in found)
-        least = min(count for *_, count in found)
+        verdicts = [claim.verdict(one.found, one.sure, one.trainings) for one in found]
+        words = "; ".join(_in_words(of, one.name, one.found) for one in found)
+        least = min(one.trainings for one in found)
         rows.append([claim.text, claim.whose, words, str(least), together(verdicts)])
     rows += [*_equal_claims(of), *_theory_claims(of)]
     return "claim | whose | what we found | trainings a side | verdict", rows
@@ -454,9 +477,10 @@ def _claim_rows(made: Sequence[tuple[str, str, Rows]]) -> Rows:
 
 WORDS = (
     "Lost, gained and right are in percent, differences in points, each with a 95 % interval. Lost "
-    "is a range: the low end leaves out what may be guessing that was reshuffled. Gained is the "
-    "most. One training has an interval over items, several have one over trainings and items; at "
-    "equal learning it is over trainings alone. Weights moved is in percent of their norm."
+    "is a range: the low end leaves out what may be guessing that was reshuffled, and so does a "
+    "difference without guessing. Gained is the most. One training has an interval over items, "
+    "several have one over trainings and items; at equal learning it is over trainings alone. "
+    "Weights moved is in percent of their norm."
 )
 
 
