@@ -213,9 +213,17 @@ def near(limit: float, found: Estimate, trainings: int) -> str:
     return f"cannot tell; it was {'so' if verdict == 'confirmed' else 'the other way'}"
 
 
-def apart(one: Estimate, other: Estimate, trainings: int) -> str:
-    """The verdict on one that loses less than another, where each has an interval of its own."""
+def apart(one: Estimate, other: Estimate) -> str:
+    """What is said of one that loses less than another, each with an interval over trainings.
+
+    It decides nothing: such an interval says nothing of other items.
+
+    Example:
+        >>> less = Estimate(value=0.02, low=0.01, high=0.03)
+        >>> apart(less, Estimate(value=0.1, low=0.09, high=0.2))
+        'cannot tell; it was so'
+    """
     if one.high >= other.low and other.high >= one.low:
         return "cannot tell"
-    return decided("less", Estimate(value=0, low=one.low - other.high, high=one.high - other.low),
-                   trainings)  # fmt: skip
+    more = Estimate(value=0, low=one.low - other.high, high=one.high - other.low)
+    return decided("less", more, trainings=0)

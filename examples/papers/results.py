@@ -404,7 +404,7 @@ def _equal_claims(of: Results) -> Rows:
                 said.append(f"{_interval(mine)} and {_interval(plain)} % lost at "
                             f"{100 * level.learned:.1f} points learned")  # fmt: skip
                 least = _fewest(trade, level.start, (recipe, "sft"))
-                verdicts.append(apart(mine, plain, least if of.exact else 0))
+                verdicts.append(apart(mine, plain))
         text = f"... at equal learning: {recipe.upper()} and supervised training"
         verdict = together(verdicts) if verdicts else "cannot tell"
         rows.append([text, THEORY, "; ".join(said) or UNTRAINED, str(least), verdict])

@@ -133,8 +133,10 @@ def test_one_rule_decides(papers: SimpleNamespace) -> None:
     assert papers.claims.near(0.25, found(0.26, 0.301), 3) == "cannot tell"
     assert papers.claims.near(0.25, found(0.301, 0.4), 3) == "refuted"
     assert papers.claims.near(0.25, found(0.1, 0.4), 3) == "cannot tell"
-    assert papers.claims.apart(found(0.01, 0.02), found(0.03, 0.04), 3) == "confirmed"
-    assert papers.claims.apart(found(0.01, 0.04), found(0.03, 0.06), 3) == "cannot tell"
+    so, other = "cannot tell; it was so", "cannot tell; it was the other way"
+    assert papers.claims.apart(found(0.01, 0.02), found(0.03, 0.04)) == so
+    assert papers.claims.apart(found(0.03, 0.04), found(0.01, 0.02)) == other
+    assert papers.claims.apart(found(0.01, 0.04), found(0.03, 0.06)) == "cannot tell"
 
 
 def test_what_may_be_guessing_is_left_out_item_by_item(
@@ -210,17 +212,14 @@ def test_only_three_trainings_decide_a_claim(papers: SimpleNamespace) -> None:
             assert not any(text in name for text in late), name
 
 
-@pytest.mark.parametrize(
-    ("trainings", "verdict"), [(3, "confirmed"), (2, "cannot tell; it was so")]
-)
-def test_at_equal_learning_three_trainings_decide_too(
-    papers: SimpleNamespace, trainings: int, verdict: str
+def test_at_equal_learning_intervals_over_trainings_alone_decide_nothing(
+    papers: SimpleNamespace,
 ) -> None:
     def lost(recipe: str, low: float) -> SimpleNamespace:
         found = Estimate(value=low + 0.01, low=low, high=low + 0.02)
         return SimpleNamespace(value=recipe, interval=found)
 
-    names = [f"run-{number}" for number in range(trainings)]
+    names = ["run-0", "run-1", "run-2"]
     curves = [
         SimpleNamespace(start="small: sums", value=recipe, points=[SimpleNamespace(pairs=pairs)])
         for recipe, pairs in (("grpo", names), ("sft", [*names, "more"]))
@@ -230,12 +229,10 @@ def test_at_equal_learning_three_trainings_decide_too(
     )
     trade = SimpleNamespace(equal=[level], curves=curves)
     answers = SimpleNamespace(answers=SimpleNamespace(trade_off=trade))
-    of = SimpleNamespace(result=answers, exact=True)
+    of = SimpleNamespace(result=answers)
     told = {row[0]: row[3:] for row in papers.results._equal_claims(of)}
-    assert told["... at equal learning: GRPO and supervised training"] == [str(trainings), verdict]
-    of.exact = False
-    [row] = [row for row in papers.results._equal_claims(of) if "GRPO" in row[0]]
-    assert row[-1] == "cannot tell; it was so", "flips alone decide nothing"
+    row = told["... at equal learning: GRPO and supervised training"]
+    assert row == ["3", "cannot tell; it was so"]
     assert told["... at equal learning: SDFT and supervised training"] == ["0", "cannot tell"]
 
 
