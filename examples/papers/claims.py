@@ -186,11 +186,15 @@ def together(verdicts: list[str]) -> str:
     Example:
         >>> together(["confirmed", "cannot tell"]), together(["confirmed", "refuted"])
         ('confirmed', 'cannot tell; models differ')
+        >>> together(["cannot tell; it was so", "cannot tell; it was the other way"])
+        'cannot tell'
     """
     clear = {verdict for verdict in verdicts if verdict in ("confirmed", "refuted")}
     if len(clear) > 1:
         return "cannot tell; models differ"
-    return clear.pop() if clear else max(verdicts, key=len)
+    if clear:
+        return clear.pop()
+    return verdicts[0] if len({*verdicts}) == 1 else "cannot tell"
 
 
 def near(limit: float, found: Estimate, trainings: int) -> str:

@@ -137,6 +137,8 @@ def test_one_rule_decides(papers: SimpleNamespace) -> None:
     assert papers.claims.apart(found(0.01, 0.02), found(0.03, 0.04)) == so
     assert papers.claims.apart(found(0.03, 0.04), found(0.01, 0.02)) == other
     assert papers.claims.apart(found(0.01, 0.04), found(0.03, 0.06)) == "cannot tell"
+    assert papers.claims.together([so, other, "cannot tell"]) == "cannot tell"
+    assert papers.claims.together([so, so]) == so
 
 
 def test_what_may_be_guessing_is_left_out_item_by_item(
