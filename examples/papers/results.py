@@ -344,7 +344,7 @@ def _masses(of: Results) -> Iterable[tuple[str, float, float, int, Estimate]]:
             found.setdefault((told["model"], told["share"]), []).append(told)
     for (model, share), trainings in sorted(found.items()):
         ends = [list(told["old_mass"].values())[-1] for told in trainings]
-        texts = len(ends) * trainings[0]["sampled"]
+        texts = trainings[0]["sampled"]  # the same random numbers draw the texts of each training
         drawn = max(float(np.mean(ends)) * (1 - float(np.mean(ends))), 1 / texts) / texts
         over = mean_over(ends, drawn, texts).interval
         assert over is not None  # the texts that are drawn have a variance

@@ -238,6 +238,23 @@ def test_at_equal_learning_intervals_over_trainings_alone_decide_nothing(
     assert told["... at equal learning: SDFT and supervised training"] == ["0", "cannot tell"]
 
 
+def test_more_trainings_do_not_make_shared_draws_of_texts_more_certain(
+    papers: SimpleNamespace,
+) -> None:
+    def told(ends: list[float]) -> SimpleNamespace:
+        parts = {"model": "m", "share": 0.25, "limit": 0.1, "sampled": 400}
+        runs = {f"m-{at}": {**parts, "old_mass": {"9": end}} for at, end in enumerate(ends)}
+        return SimpleNamespace(told=runs)
+
+    alone, alike, none = (
+        next(papers.results._masses(told(ends))) for ends in ([0.1], [0.1] * 3, [0.0] * 3)
+    )
+    reach = 1.966 * (0.1 * 0.9 / 400) ** 0.5
+    for *_, count, mass in (alone, alike):
+        assert (mass.low, mass.high) == pytest.approx((0.1 - reach, 0.1 + reach), abs=1e-4), count
+    assert none[-1].high == pytest.approx(1.966 / 400, abs=1e-4)
+
+
 def test_answers_of_a_run_that_was_trained_again_are_scored_again(
     papers: SimpleNamespace, tmp_path: Path
 ) -> None:
