@@ -354,15 +354,16 @@ def _limit(place: Place, training: Training) -> dict[str, float]:
     share = float(training.entry.options["share"])
     given = materials(place, training)
     tokenizer = AutoTokenizer.from_pretrained(place.before(training.model))
-    new, old = (_mean_length(tokenizer, rows) for rows in (given.new, given.old or given.new))
+    new, old = (learned(tokenizer, rows) for rows in (given.new, given.old or given.new))
     masses = share / old, (1 - share) / new
-    return {"share": share, "limit": masses[0] / sum(masses)}
+    told = {"share": share, "limit": masses[0] / sum(masses), "new_tokens": new}
+    return told | ({"old_tokens": old} if given.old else {})
 
 
-def _mean_length(tokenizer: Any, rows: Examples) -> float:
-    """Tokens of a text, with its end."""
+def learned(tokenizer: Any, rows: Examples) -> float:
+    """Tokens of a text that are learned: its end is, and its first one is not."""
     tokens = tokenizer([row["text"] for row in rows])["input_ids"]
-    return sum(map(len, tokens)) / len(tokens) + 1
+    return sum(map(len, tokens)) / len(tokens)
 
 
 def in_form(recipe: str, rows: list[dict[str, str]]) -> list[dict[str, str]]:

@@ -63,8 +63,8 @@ def tables(result: StudyResult) -> Tables:
         "words": partial(_words_written, result),
         "ranks": partial(_ranks, result),
         "mass": _old_mass,
-        "old tokens": lambda: f"{_theory()[0]['old_tokens']:.0f}",
-        "new tokens": lambda: f"{_theory()[0]['new_tokens']:.0f}",
+        "old tokens": lambda: f"{_theory()[0]['old_tokens'] - 1:.0f}",
+        "new tokens": lambda: f"{_theory()[0]['new_tokens'] - 1:.0f}",
         "forecast": _forecasts,
         "texts": lambda: f"{_theory()[0]['sampled']:,}",
         "tilt": partial(_tilt, result),
@@ -230,9 +230,13 @@ def _theory() -> list[dict[str, Any]]:
 
 
 def _limit(one: dict[str, Any]) -> float:
-    """The share of texts in the loss: a text's weight is spread over its tokens."""
-    old, new = one["share"] / one["old_tokens"], (1 - one["share"]) / one["new_tokens"]
-    return float(old / (old + new))
+    """The share of texts in the loss: a text's weight is spread over the tokens that are learned.
+
+    A text's first token is among its tokens, and nothing predicts it.
+    """
+    old, new = one["old_tokens"] - 1, one["new_tokens"] - 1
+    masses = one["share"] / old, (1 - one["share"]) / new
+    return float(masses[0] / sum(masses))
 
 
 def _old_mass() -> str:

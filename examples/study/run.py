@@ -393,7 +393,7 @@ def _theory(share: float, study: Study) -> None:
 
 
 def _mean_length(rows: list[dict[str, str]], study: Study) -> float:
-    """Tokens of a text, with its end."""
+    """Tokens of a text, with its beginning and its end."""
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(study.models / "smollm2")

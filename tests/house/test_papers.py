@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import sys
@@ -22,7 +23,17 @@ from places import ROOT
 
 PAPERS = ROOT / "examples" / "papers"
 PAGE = ROOT / "docs" / "explanation" / "papers.md"
-SCRIPTS = ("plan", "claims", "cells", "results", "guessing", "compact", "materials", "collect")
+SCRIPTS = (
+    "plan",
+    "claims",
+    "cells",
+    "results",
+    "guessing",
+    "compact",
+    "materials",
+    "collect",
+    "work",
+)
 SETTINGS = (
     *("SmolLM2-135M", "Gemma 3 270M", "Qwen2.5-Coder-0.5B", "Qwen2.5-Coder-1.5B"),
     *("135M and 0.5B", "the 0.5B model", "For 1.5B", "23 of its 126 trainings and merges"),
@@ -253,6 +264,23 @@ def test_more_trainings_do_not_make_shared_draws_of_texts_more_certain(
     for *_, count, mass in (alone, alike):
         assert (mass.low, mass.high) == pytest.approx((0.1 - reach, 0.1 + reach), abs=1e-4), count
     assert none[-1].high == pytest.approx(1.966 / 400, abs=1e-4)
+
+
+def test_the_old_mass_by_theory_counts_the_tokens_that_are_learned(
+    papers: SimpleNamespace,
+) -> None:
+    def tokenizer(texts: list[str]) -> dict[str, list[list[str]]]:
+        return {"input_ids": [[*text] for text in texts]}
+
+    rows = [{"text": "abc"}, {"text": "abcde"}]  # all but the first token, and the end
+    assert papers.work.learned(tokenizer, rows) == 4
+    logs = list((PAPERS / "logs" / "small").glob("*-modes-*.json"))
+    assert logs
+    for path in logs:
+        told = json.loads(path.read_text())
+        share, new = told["share"], told["new_tokens"]
+        old = share / told.get("old_tokens", new)
+        assert told["limit"] == pytest.approx(old / (old + (1 - share) / new)), path.name
 
 
 def test_answers_of_a_run_that_was_trained_again_are_scored_again(

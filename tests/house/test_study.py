@@ -50,6 +50,8 @@ def test_some_tables_come_out_of_the_study_again(tmp_path: Path) -> None:
         named = f"`broad {kind.attributes['family']} {method}`"
         assert re.search(rf"^\| {re.escape(named)} .*{re.escape(words)}", made, re.MULTILINE)
     tables = module("more").tables(result)
+    lengths = {"share": 0.5, "old_tokens": 31.0, "new_tokens": 11.0}  # the first is not learned
+    assert module("more")._limit(lengths) == pytest.approx((0.5 / 30) / (0.5 / 30 + 0.5 / 10))
     for name in ("asked", "guessing", "weights", "mass", "forecast"):
         assert f"\n\n{tables[name]()}\n" in (STUDY / "more.md").read_text()
 
