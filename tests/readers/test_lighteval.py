@@ -269,6 +269,18 @@ def test_what_few_items_with_long_texts_asked_is_kept_within_bounds():
     assert [known.find(raw) is not None for raw in raws] == [False, True, True]
 
 
+@pytest.mark.parametrize("place", ["queries", "options", "targets"])
+def test_texts_count_as_they_are_and_not_as_they_are_stored(place):
+    """A text that repeats itself takes next to no bytes of a file, and all of its own in memory."""
+    known = lighteval_details.Known(most_bytes=100)
+    raws = [Raw((number,), (bytes([number]),)) for number in range(3)]
+    for raw in raws:
+        texts = {"queries": ["a?"], "options": [[]], "targets": [["a"]]}
+        texts[place] = ["a" * 45] if place == "queries" else [["a" * 45]]
+        known.keep(raw, lighteval_details.Asked(**texts))
+    assert [known.find(raw) is not None for raw in raws] == [False, True, True]
+
+
 def test_columns_too_large_to_keep_are_read_each_time(tmp_path, monkeypatch):
     path = write_parquet(tmp_path / "x.parquet", [{"question": "a?"}])
     stored = []

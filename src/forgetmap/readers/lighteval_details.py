@@ -18,6 +18,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.limits import MIB
 from forgetmap.base.parquet import Raw, Stored, parquet_parts
 from forgetmap.samples.identity import content_hash, wording_hash
+from forgetmap.samples.table import text_length
 
 
 class Asked:
@@ -56,6 +57,12 @@ class Asked:
             ]
             self._hashed = by_likelihood, pa.array(hashes, pa.uint64())
         return self._hashed[1]
+
+    @cached_property
+    def letters(self) -> int:
+        """How long all texts are together."""
+        lists = (self.queries, *self.options, *self.targets)
+        return sum(map(text_length, lists))
 
     @cached_property
     def k(self) -> pa.Array:
@@ -121,7 +128,10 @@ class Recall:
 
 
 class Known:
-    """What the latest files asked, so many items and stored bytes at most."""
+    """What the latest files asked: so many items, and so many bytes and letters, at most.
+
+    Both what is stored and what it says are kept, and few bytes may say much.
+    """
 
     def __init__(self, most: int = 50_000, most_bytes: int = 64 * MIB) -> None:
         self._most, self._most_bytes = most, most_bytes
@@ -148,7 +158,7 @@ class Known:
 
     def _count(self, raw: Raw, asked: Asked, sign: int) -> None:
         self._items += sign * len(asked.queries)
-        self._bytes += sign * sum(map(len, raw.content))
+        self._bytes += sign * (sum(map(len, raw.content)) + asked.letters)
 
 
 _KNOWN = Known()
