@@ -34,3 +34,18 @@ def test_the_head_is_that_of_the_first_group(tmp_path: Path) -> None:
     assert parquet_head(path, 3) == [{"n": 0}, {"n": 1}, {"n": 2}]
     pq.write_table(pa.table({"n": pa.array([], pa.int64())}), path)
     assert parquet_head(path, 3) == []
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_text_for_many_rows_counts_in_each_where_the_file_codes_it(
+    tmp_path: Path, nested: bool
+) -> None:
+    """A dictionary stays one in memory, but what is made of its rows holds every text."""
+    path = tmp_path / "log.parquet"
+    rows = 40_000
+    coded = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), ["w" * 8_000])
+    column = pa.StructArray.from_arrays([coded], ["text"]) if nested else coded
+    pq.write_table(pa.table({"question": column}), path)
+    with pytest.raises(InputError, match=r"log\.parquet: .* bytes unpack to .* or more"):
+        for _ in parquet_parts(path):
+            pass

@@ -175,8 +175,9 @@ def parquet_parts(
             )
             file = stack.enter_context(again)
         unpacked = 0
+        coded = bool(texts) or any(map(_is_coded, schema.types))
         for batch in file.iter_batches(rows, groups, columns, use_threads=many):
-            size = _size(batch) if texts else batch.nbytes
+            size = _size(batch) if coded else batch.nbytes
             unpacked += size
             check_unpacked(path, unpacked, packed)
             for part in _split(path, batch, size):
@@ -221,6 +222,12 @@ def _longest(array: pa.Array) -> int:
     if pa.types.is_struct(kind):
         return sum(_longest(inner) for inner in array.flatten())
     return PART_BYTES
+
+
+def _is_coded(kind: pa.DataType) -> bool:
+    """Whether values are numbers into a dictionary, by the file's own schema; or hold such ones."""
+    inner = (kind.field(place).type for place in range(kind.num_fields))
+    return bool(pa.types.is_dictionary(kind)) or any(map(_is_coded, inner))
 
 
 def _size(batch: pa.RecordBatch) -> int:
