@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,17 @@ def die_once(path: Path) -> None:
     if not (path / "died").exists():
         (path / "died").touch()
         os._exit(9)
+
+
+def die_late_once(path: Path) -> None:
+    time.sleep(0.5)
+    die_once(path)
+
+
+def die_when_done(path: Path) -> None:
+    """Have this process die a moment after its job, and none of the next."""
+    if not (path / "died").exists():
+        threading.Timer(0.5, die_once, [path]).start()
 
 
 def die() -> None:
@@ -98,6 +110,26 @@ def test_a_process_that_dies_fails_no_job_beside_it(tmp_path: Path, order: tuple
     found = do_all(jobs, jobs, 2)
     assert found.failed == {"deadly": "its process died"}
     assert sorted(found.done) == ["first", "long", "second"]
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_process_that_dies_while_a_job_is_about_to_begin_stops_no_other(
+    tmp_path: Path, beside: bool
+) -> None:
+    """Beside the job that ended, or right after its own job was told."""
+    weak = Job("weak", partial(die_late_once if beside else die_when_done, tmp_path))
+    jobs = {"weak": weak, **noting(tmp_path)}
+
+    def may_begin(name: str) -> bool:
+        until = time.monotonic() + 20
+        while name == "second" and not (tmp_path / "died").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(1 if name == "second" else 0)  # the pool has seen it
+        return True
+
+    found = do_all(jobs, jobs, 2 if beside else 1, may_begin=may_begin)
+    assert not found.failed
+    assert sorted(found.done) == ["first", "second", "weak"]
 
 
 def test_a_job_that_ends_the_program_ends_itself_alone(tmp_path: Path) -> None:

@@ -83,15 +83,24 @@ def do_all(
     pool = _pool(workers)
     try:
         while True:
+            broken = False
             for name in [name for name in waiting if done.issuperset(jobs[name].needs)]:
                 alone = suspected.intersection((name, *under_way.values()))
                 if len(under_way) == workers or (alone and under_way):
                     break
                 waiting.remove(name)
-                if may_begin(name):
-                    under_way[pool.submit(_do, jobs[name].do, after)] = name
-                else:
+                if not may_begin(name):
                     found.left.append(name)
+                elif begun := _begin(pool, jobs[name], after):
+                    under_way[begun] = name
+                else:
+                    waiting.insert(0, name)
+                    broken = True
+                    break
+            if broken and not under_way:  # its jobs were over when a process died
+                pool.shutdown()
+                pool = _pool(workers)
+                continue
             if not under_way:  # what still waits needs something that is not done
                 found.left += waiting
                 return found
@@ -112,6 +121,16 @@ def do_all(
 
 def _pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+
+
+def _begin(
+    pool: ProcessPoolExecutor, job: Job, after: Callable[[], object] | None
+) -> Future[_Told] | None:
+    """Hand a job to the pool; None where a process died a moment ago, so that it takes no more."""
+    try:
+        return pool.submit(_do, job.do, after)
+    except BrokenProcessPool:
+        return None
 
 
 def _wait(under_way: dict[Future[_Told], str]) -> dict[str, _Told | None]:
