@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from forgetmap.base.errors import InputError
@@ -12,8 +14,12 @@ from forgetmap.gate.baseline import HISTORY, read_history
 from forgetmap.gate.judgement import judge
 from forgetmap.gate.policy import Policy
 from forgetmap.lineage.result import Lineage
+from forgetmap.map.comparison import compare_logs
+from forgetmap.map.items import Filter
 from forgetmap.map.old_maps import NOTE
 from forgetmap.map.result import ForgettingMap
+from forgetmap.map.saved import open_saved, save_comparison
+from forgetmap.samples.table import Samples
 from forgetmap.stats.estimate import Range, share
 from places import DATA
 
@@ -128,6 +134,30 @@ def test_causes_that_were_merged_count_as_one() -> None:
     assert found.without["wrapped"].low == pytest.approx(share(12, cell["n"]).low)
     assert found.without["wrong"].value == pytest.approx(8 / cell["n"])
     assert list(found.without) == ["wrapped", "wrong"]
+
+
+def test_items_of_a_merged_cause_are_listed_as_the_map_counts_them(tmp_path: Any) -> None:
+    """A folder that an older forgetmap saved has items of both causes."""
+
+    def log(answers: list[str]) -> Samples:
+        return Samples.from_rows(
+            {"item": n, "score": float(said == "Rome"), "target": "Rome", "response": said,
+             "answer": said, "prompt": f"{n}?"}
+            for n, said in enumerate(answers, 1)
+        )  # fmt: skip
+
+    found = compare_logs(log(["Rome"] * 5), log(['"Rome"'] * 3 + ["Oslo"] * 2), causes=True)
+    assert found.map.total.causes == {"wrapped": 3, "wrong": 2}
+    save_comparison(found, tmp_path)
+    table = pq.read_table(tmp_path / "items.parquet")
+    older = pa.array(["format", *table["cause"].to_pylist()[1:]])
+    table = table.set_column(table.schema.get_field_index("cause"), "cause", older)
+    pq.write_table(table, tmp_path / "items.parquet")
+    saved = open_saved(tmp_path)
+    assert saved.store.page(Filter(cause="wrapped")).total == 3
+    assert {row["cause"] for row in saved.store.page(Filter()).rows} == {"wrapped", "wrong"}
+    assert sum(map(len, saved.store.table(Filter(cause="wrapped")))) == 3
+    assert saved.store.page(Filter(cause="format")).total == 0
 
 
 def test_a_policy_that_names_a_merged_cause_is_told_what_to_write() -> None:

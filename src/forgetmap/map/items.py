@@ -24,6 +24,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.sealed import EMPTY, SEAL, check_sealed, seal
 from forgetmap.map.comparison import Comparison
 from forgetmap.map.flips import COLUMNS, OPTIONS, PROBABILITIES
+from forgetmap.map.old_maps import MERGED
 
 TRANSITIONS = ("forgotten", "gained", "never", "retained")
 CHANGED = TRANSITIONS[:2]
@@ -54,6 +55,9 @@ _IDENTITY = (
     *("task", "item", "item_ref", "k", "transition", "before", "after"),
     *(*PROBABILITIES, "cause"),
 )
+_MERGED = "".join(f" WHEN {quoted(old)} THEN {quoted(now)}" for old, now in MERGED.items())
+_CAUSE = f"CASE cause{_MERGED} ELSE cause END"
+"""SQL for a cause as the map tells it, where an older file has one that is a part of it now."""
 _FALL = "coalesce(probability_before - probability_after, before - after)"
 """SQL for how much confidence an item lost: of the right option, or else of its share of runs."""
 _WEIGHED = """[round(x::DOUBLE, 6) for x in options_before] AS options_before,
@@ -175,14 +179,15 @@ class ItemStore:
             if lacking := missing - set(_LATER):
                 raise InputError(f"{path}: lacks the column {min(lacking)!r}; save it again")
             nulls = (f"NULL::{_LATER[name]} AS {name}" for name in sorted(missing))
-            source.project(", ".join(("*", *nulls))).create_view("items")
+            read = f"* REPLACE ({_CAUSE} AS cause)", "cause AS stored_cause"
+            source.project(", ".join((*read, *nulls))).create_view("items")
         except duckdb.Error as error:
             raise InputError(f"{path}: is not a readable Parquet file") from error
         self.groups = [
             ItemGroup(**row)
             for row in self._records(
                 """SELECT task, transition, cause, min(file_row_number) AS start, count(*) AS size
-                   FROM items GROUP BY ALL ORDER BY start"""
+                   FROM items GROUP BY task, transition, cause, stored_cause ORDER BY start"""
             )
         ]
         ends = 0
