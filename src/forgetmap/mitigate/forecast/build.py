@@ -293,10 +293,11 @@ def learn(history: History, source: str, category: Callable[[str], str] = str) -
     """Fit the curves to the trainings of a history, and see how good they are on others."""
     regimes = {training.regime for training in history.trainings}
     if len(regimes) < _FEWEST:
+        others = f" ({history.notes[-1]})" if history.notes else ""
         raise InputError(
             f"{source}: its {len(history.trainings)} trainings are of {len(regimes)} regimes (new "
-            f"task and method); a forecast needs {_FEWEST} to see how far it can be off. Leave "
-            "--history out to use what comes with forgetmap"
+            f"task and method); a forecast needs {_FEWEST} to see how far it can be off{others}. "
+            "Leave --history out to use what comes with forgetmap"
         )
     told = list(forecast_unseen(history, "regime", category))
     measured = [quality(told, "regime", history=True)]
