@@ -136,6 +136,34 @@ def test_causes_that_were_merged_count_as_one() -> None:
     assert list(found.without) == ["wrapped", "wrong"]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ({"causes": {"format": [1]}}, "at old.causes.format, Input should be a valid integer"),
+        ({"causes": {"format": 3}, "raw": None}, "at old.raw, Input should be"),
+        ({"causes": {"format": 3}, "without": {"format": {}}}, "at old.without.format.value, F"),
+        ({"causes": {"format": 3}, "without": {"format": {"value": 10**400}}}, "at old.without"),
+    ],
+)
+def test_a_broken_cell_with_a_merged_cause_is_told_in_one_line(wrong: Any, line: str) -> None:
+    content = json.loads(ForgettingMap.from_json(MAP.read_bytes()).to_json())
+    del content["checksum"]
+    content["old"].update(wrong)
+    with pytest.raises(InputError, match=f"not a forgetmap map: {line}"):
+        ForgettingMap.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize("n", [10**400, 0, -5])
+def test_a_cell_that_claims_any_number_of_items_is_read(n: int) -> None:
+    content = json.loads(ForgettingMap.from_json(MAP.read_bytes()).to_json())
+    del content["checksum"]
+    part = share(1, 9).model_dump()
+    content["old"].update(n=n, causes={"format": 3}, without={"format": part})
+    found = ForgettingMap.from_json(json.dumps(content)).old
+    assert found.causes == {"wrapped": 3}
+    assert found.without == {}
+
+
 def test_items_of_a_merged_cause_are_listed_as_the_map_counts_them(tmp_path: Any) -> None:
     """A folder that an older forgetmap saved has items of both causes."""
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
-from forgetmap.stats.estimate import share
+from forgetmap.stats.estimate import Estimate, share
 
 NOTE = (
     "made by an older forgetmap: what was lost is a range here; compare the logs again for the loss"
 )
 MERGED = {"format": "wrapped"}
 """Causes of older maps, and those that they are a part of now."""
+_MOST = 2**53
+"""A file may claim any number of items; beyond this one, numbers with a fraction have gaps."""
 _NET = {"equivalent": "equal"}
 
 
@@ -61,24 +64,21 @@ def upgrade_cell(cell: dict[str, Any], margin: float) -> dict[str, Any]:
     }
 
 
-def merge_causes(cell: dict[str, Any]) -> dict[str, Any]:
-    """A cell without the causes that are a part of another one now.
+def merge_causes(
+    causes: Mapping[str, int], without: Mapping[str, Estimate] | None, lost: float, n: int
+) -> tuple[dict[str, int], dict[str, Estimate] | None]:
+    """Losses by cause, and what is lost without each, where some are a part of another one now.
 
     What is lost without both of two causes is what is lost, less the part of each.
     """
-    causes, without = (cell.get(name) for name in ("causes", "without"))
-    if not isinstance(causes, dict) or not MERGED.keys() & causes.keys():
-        return cell
     counts, left = Counter[str](), dict[str, float]()
-    lost = cell["raw"]["lost"]["value"]
     for name, count in causes.items():
         now: str = MERGED.get(name) or name
         counts[now] += count
-        if without:
-            left[now] = left.get(now, lost) - (lost - without[name]["value"])
-    n = cell["n"]
-    told = {name: share(part * n, n) for name, part in left.items()} if n else {}
-    return {**cell, "causes": dict(counts), "without": told if without else None}
+        if without and name in without:
+            left[now] = left.get(now, lost) - (lost - without[name].value)
+    told = {name: share(part * n, n) for name, part in left.items()} if 0 < n < _MOST else {}
+    return dict(counts), told if without else None
 
 
 _RETIRED = ("forgetting", "backward_transfer", "headline", "interval", "persistence")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from forgetmap.base.display import Result
 from forgetmap.base.files import write_text
@@ -13,7 +13,7 @@ from forgetmap.base.model import Frozen, parse_result, sealed_json
 from forgetmap.base.version import __version__
 from forgetmap.base.words import percent
 from forgetmap.map.graded import ScoreChange
-from forgetmap.map.old_maps import merge_causes, upgrade
+from forgetmap.map.old_maps import MERGED, merge_causes, upgrade
 from forgetmap.samples.comparability import Confound, Coverage
 from forgetmap.stats.estimate import Estimate, Range, range_words
 
@@ -115,10 +115,14 @@ class Cell(Frozen):
     clustered: bool = False
     """Whether clusters of items are the units, in one of its tasks at least."""
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _causes_of_today(cls, content: Any) -> Any:
-        return merge_causes(content) if isinstance(content, dict) else content
+    def _causes_of_today(cls, content: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
+        cell = read(content)
+        if cell.causes is None or not MERGED.keys() & cell.causes.keys():
+            return cell
+        found = merge_causes(cell.causes, cell.without, cell.raw.lost.value, cell.n)
+        return cell.model_copy(update=dict(zip(("causes", "without"), found, strict=True)))
 
 
 class ComparedModel(Frozen):
