@@ -91,11 +91,21 @@ APART = """
 The curves that come with the package, on the trainings of [the second
 study](../examples/papers): other new tasks, other questions (real benchmarks), and other models but
 for SmolLM2. Nothing was fitted to it. Logs of its setting `full` hold right and wrong alone, so
-`forgetmap forecast` withholds these forecasts; the rows show why. Means over trainings.
+`forgetmap forecast` withholds these forecasts; the rows show why. Means over trainings. *By chance*
+sorts the known items by their chance before and fits nothing: the less sure, the riskier.
 
-| logs | model | way | trainings | known items | AUC, known items | told to turn wrong | turned wrong | totals within interval |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| logs | model | way | trainings | known items | AUC, known items | by chance | told to turn wrong | turned wrong | totals within interval |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """  # noqa: E501
+ALONE = """
+## By the chance before alone
+
+The trainings of the first study with no forecast at all: known items sorted by their chance before,
+the less sure, the riskier.
+
+| model | trainings | AUC, known items, by chance |
+| --- | --- | --- |
+"""
 
 
 def main() -> None:
@@ -106,6 +116,7 @@ def main() -> None:
     asked = arguments.parse_args()
     if asked.second:
         _replace(APART, second_study())
+        _replace(ALONE, by_chance(read_history(STUDY)))
         return
     history, category = read_history(STUDY), TaskMap.load(TASKS).category
     probed = history.probed(read_probes())
@@ -120,6 +131,7 @@ def main() -> None:
         PAGE.write_text("\n".join([HEAD.rstrip(), *rows, "", *curves, ""]), encoding="utf-8")
     _replace(PROBED, _with_probes(probed))
     _replace(APART, second_study())
+    _replace(ALONE, by_chance(history))
 
 
 def _replace(head: str, part: str) -> None:
@@ -141,6 +153,7 @@ def second_study() -> str:
         numbers = (
             float(knew.sum()),
             auc(flip[knew], training.flipped[knew]) or np.nan,
+            _auc_by_chance(items, training),
             float(flip[knew].mean()),
             float(training.flipped[knew].mean()),
             float(low <= training.loss.mean() <= high),
@@ -148,12 +161,30 @@ def second_study() -> str:
         groups.setdefault(_kind(training), []).append(numbers)
     rows = []
     for kind, numbers in groups.items():
-        known, ranked, told, lost, within = np.mean(numbers, axis=0)
-        rank = "-" if np.isnan(ranked) else f"{ranked:.3f}"  # where nothing turned wrong
-        cells = (*kind, str(len(numbers)), f"{known:,.0f}", rank, f"{100 * told:.1f} %")
+        known, *ranked, told, lost, within = np.mean(numbers, axis=0)
+        ranks = (
+            "-" if np.isnan(rank) else f"{rank:.3f}" for rank in ranked
+        )  # nothing turned wrong
+        cells = (*kind, str(len(numbers)), f"{known:,.0f}", *ranks, f"{100 * told:.1f} %")
         cells = (*cells, f"{100 * lost:.1f} %", f"{100 * within:.0f} %")
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join([APART.rstrip(), *sorted(rows, reverse=True), ""])
+
+
+def by_chance(history: History) -> str:
+    """How well the chance before ranks by itself, by model and over all trainings."""
+    found: dict[str, list[float]] = {}
+    for training in history.trainings:
+        name = next(MODELS[name] for name in MODELS if training.name.startswith(name))
+        found.setdefault(name, []).append(_auc_by_chance(history.models[training.model], training))
+    found["all"] = [value for values in found.values() for value in values]
+    rows = [f"| {name} | {len(ranks)} | {np.mean(ranks):.3f} |" for name, ranks in found.items()]
+    return "\n".join([ALONE.rstrip(), *rows, ""])
+
+
+def _auc_by_chance(items: Items, training: Training) -> float:
+    knew, chance = (part[training.place] for part in (items.knew, items.chance))
+    return auc(-chance[knew], training.flipped[knew]) or np.nan
 
 
 def _kind(training: Training) -> tuple[str, str, str]:

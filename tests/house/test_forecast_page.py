@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+from typing import Any
+
+import pytest
 
 from forgetmap.mitigate.forecast.build import bundled
+from forgetmap.mitigate.forecast.items import read_history
 from places import ROOT
 
 PAGE = ROOT / "docs" / "explanation" / "forecast.md"
@@ -32,6 +37,30 @@ def test_figures_in_the_words_are_in_the_tables() -> None:
     cells = "\n".join(rows(text))
     for figure in set(FIGURE.findall(words)) - AIMS:
         assert figure in cells
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> Any:
+    """The script that writes the tables."""
+    path = ROOT / "benchmarks" / "forecast.py"
+    spec = importlib.util.spec_from_file_location("benchmark_of_forecasts", path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_the_table_of_the_second_study_comes_out_of_its_logs(benchmark: Any) -> None:
+    page = (ROOT / "benchmarks" / "forecast.md").read_text(encoding="utf-8")
+    assert benchmark.second_study() in page, "run: python benchmarks/forecast.py --second"
+
+
+@pytest.mark.slow
+def test_the_table_by_the_chance_alone_comes_out_of_the_logs(benchmark: Any) -> None:
+    page = (ROOT / "benchmarks" / "forecast.md").read_text(encoding="utf-8")
+    made = benchmark.by_chance(read_history(benchmark.STUDY))
+    assert page.endswith(made), "run: python benchmarks/forecast.py --second"
 
 
 def test_the_bundled_curves_are_those_that_were_measured() -> None:
