@@ -308,6 +308,23 @@ def test_every_number_of_the_page_is_a_cell(papers: SimpleNamespace) -> None:
     planned = len(plan.trainings(plan.settings["full"]))
     done = len(list((PAPERS / "logs" / "full").glob("*-[0-9].json")))
     assert f"{done} of its {planned} trainings and merges" in text
+    setting = {name: plan.settings[name] for name in ("full", "small")}
+    until = plan.entries["towns-sft-until"]
+    looks = {
+        name: round(one.steps * until.steps) // papers.work.LOOKS_UNTIL
+        for name, one in setting.items()
+    }
+    assert looks == {"full": 20, "small": 2}
+    assert "every 20 steps in `full`, and every second step in `small`" in text
+    compared = {
+        name: len(range(0, asked, max(1, asked // papers.work.COMPARED)))
+        for name, one in setting.items()
+        for asked in [len(one.new) * one.asked_to_choose]
+    }
+    assert compared == {"full": 24, "small": 40}
+    assert [len(one.new) for one in setting.values()] == [4, 1]
+    assert "these are forty questions" in text
+    assert "they are twenty-four, and only a quarter" in text
     assert f"above -{100 * papers.claims.AS_MUCH:.0f} points" in text
     assert f"within {100 * papers.claims.NEAR:.0f} points" in text
     assert loose(text + " It lost 9.1 % here.")
