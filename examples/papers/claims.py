@@ -61,7 +61,7 @@ CLAIMS = (
         "sums-dpo", "sums-sft",
     ),
     Claim(
-        "Reward on the model's own samples (GRPO) after it adds to the loss", OURS,
+        "Reward on the model's own samples (GRPO) after DPO adds to the loss", OURS,
         "towns-then-grpo", "towns-then-dpo", "more",
     ),
     Claim(
