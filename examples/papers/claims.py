@@ -2,10 +2,11 @@
 
 A verdict needs three trainings or more on each side, and a 95 % interval over trainings and items
 without zero, also where reshuffled guessing is left out. Everything else reads *cannot tell*,
-whatever it shows. So does what was asked after looking, what rests on right and wrong alone (noise
-and guessing turn items wrong, too), and what lost less where it may have learned clearly less. A
-claim about several models is decided if one of them decides it and none the other way. That
-something does not *reliably* help is not refuted by a case where it helps.
+whatever it shows. So does what was asked after looking, what compares sizes of two families, what
+rests on right and wrong alone (noise and guessing turn items wrong, too), and what lost less where
+it may have learned clearly less. A claim about several models is decided if one of them decides it
+and none the other way. That something does not *reliably* help is not refuted by a case where it
+helps.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ class Claim:
     by: str = ""
     late: bool = False
     """Asked after the scores had been seen: it decides nothing."""
+    families: bool = False
+    """Its models are of two families, so that family and size are one: it decides nothing."""
 
     def verdict(self, found: Beside, sure: Estimate | None, trainings: int) -> str:
         """What a comparison with so many trainings a side says of it.
@@ -47,7 +50,7 @@ class Claim:
         `sure` is how much more was lost where reshuffled guessing is left out; None where the logs
         hold right and wrong alone.
         """
-        many = trainings if sure and not self.late else 0
+        many = trainings if sure and not (self.late or self.families) else 0
         return decided(self.says, found.more_lost, many, found.more_right, sure)
 
 
@@ -94,15 +97,17 @@ CLAIMS = (
     ),
     Claim(
         "... nor between the smallest model and the largest", CAPTRACK,
-        "qwen-1.5b", "smollm2", "not reliably", size=True, by="towns-sft",
+        "qwen-1.5b", "smollm2", "not reliably", size=True, by="towns-sft", families=True,
     ),
     Claim(
         "... nor between 135M and 0.5B (asked when 1.5B had two trainings)", CAPTRACK,
-        "qwen-0.5b", "smollm2", "not reliably", size=True, by="towns-sft", late=True,
+        "qwen-0.5b", "smollm2", "not reliably", size=True, by="towns-sft",
+        late=True, families=True,
     ),
     Claim(
         "... these two where training ends near the same score (asked then, too)", CAPTRACK,
-        "qwen-0.5b", "smollm2", "not reliably", size=True, by="towns-sft-until", late=True,
+        "qwen-0.5b", "smollm2", "not reliably", size=True, by="towns-sft-until",
+        late=True, families=True,
     ),
     Claim(
         "More data of one domain loses more", HARMON,

@@ -90,6 +90,8 @@ def test_every_claim_names_kinds_that_are_trained(papers: SimpleNamespace) -> No
         known = plan.models if claim.size else plan.entries
         assert {claim.one, claim.other} <= set(known), claim.text
         assert not claim.size or claim.by in plan.entries
+        one, other = (plan.models.get(name) for name in (claim.one, claim.other))
+        assert claim.families == bool(one and other and one.family != other.family), claim.text
 
 
 @pytest.mark.parametrize(
@@ -140,6 +142,9 @@ def test_one_rule_decides(papers: SimpleNamespace) -> None:
     assert claim.verdict(beside, found(-0.02, -0.01), 3) == "confirmed"
     assert claim.verdict(beside, found(-0.02, 0.01), 3) == guessed
     assert claim.verdict(beside, None, 3) == "cannot tell; it was so"
+    [claim] = [one for one in papers.claims.CLAIMS if one.families and not one.late]
+    more = SimpleNamespace(more_lost=found(0.01, 0.03), more_right=None)
+    assert claim.verdict(more, found(0.01, 0.03), 3) == "cannot tell; it was so"
     assert papers.claims.near(0.25, found(0.24, 0.27), 3) == "confirmed"
     assert papers.claims.near(0.25, found(0.26, 0.301), 3) == "cannot tell"
     assert papers.claims.near(0.25, found(0.301, 0.4), 3) == "refuted"
