@@ -40,7 +40,7 @@ class Clock(TrainerCallback):  # type: ignore[misc]
 
 
 class Until(TrainerCallback):  # type: ignore[misc]
-    """Ends a training once the new task's held-out score is reached: all learn equally much."""
+    """Ends a training once other items of the new task are answered so well: all learn as much."""
 
     def __init__(self, suite: Suite, task: str, score: float, every: int, out: Path) -> None:
         [self._task] = [one for one in suite.tasks if one.name == task]

@@ -281,13 +281,13 @@ def benchmarks(of: Results) -> tuple[str, Rows]:
 
 
 def rates(of: Results) -> tuple[str, Rows]:
-    """The rates that were chosen, by scores on held-out items of the new task."""
+    """The rates that were chosen, by scores on items of the new task that are not asked later."""
     rows = [
         [name.removeprefix("rate-"), f"{one['rate']:g}",
          ", ".join(f"{rate}: {score:.3f}" for rate, score in one["scores"].items()) or NO_NUMBER]
         for name, one in of.about["rates"].items()
     ]  # fmt: skip
-    return "kind | rate | held-out scores", rows
+    return "kind | rate | scores on items not asked later", rows
 
 
 PREDICTORS = {
