@@ -128,6 +128,10 @@ CLAIMS = (
     Claim("A loss that holds right answers keeps the old", OURS, "towns-retention"),
     Claim("A low rate keeps the old", OURS, "towns-low-rate"),
     Claim(
+        "... at as many steps, beside fewer steps at the usual rate (asked after looking)", OURS,
+        "towns-low-rate", "towns-sft-short", late=True,
+    ),
+    Claim(
         "Remedies add up: anchor and low rate beside the anchor alone", OURS,
         "towns-anchor-low-rate", "towns-anchor",
     ),

@@ -3,9 +3,9 @@
     python results.py
     python results.py FOLDER --out tables.md
 
-`logs/` has a folder for each setting that was run. They give results.md; that and papers.in.md give
-docs/explanation/papers.md, in which {{name}} stands for a table and {table/row/column} for a number
-of one.
+`logs/` has a folder for each setting that was run. They give results.md, and that gives the picture
+and, with papers.in.md, docs/explanation/papers.md. There {{name}} stands for a table and
+{table/row/column} for a number of one.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from cells import fill_page
 from claims import CLAIMS, THEORY, Claim, apart, near, together
+from figure import draw
 from guessing import Item, sure_losses, surely_more
 from plan import Plan
 from scipy.stats import spearmanr
@@ -37,6 +38,7 @@ from forgetmap.study.result import Beside, StudiedPair, TradeOff
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "explanation" / "papers.md"
+FIGURE = HERE / "figures" / "kinds.svg"
 NO_NUMBER = "none"
 SETTINGS = ("full", "small", "tiny")
 UNTRAINED = "not trained yet"
@@ -556,6 +558,7 @@ def main() -> None:
     (chosen.out or HERE / "results.md").write_text(text)
     if not chosen.out:
         PAGE.write_text(page(text))
+        draw(text, FIGURE)
 
 
 def page(results: str) -> str:

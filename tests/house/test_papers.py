@@ -29,6 +29,7 @@ SCRIPTS = (
     "cells",
     "results",
     "guessing",
+    "figure",
     "compact",
     "materials",
     "collect",
@@ -208,6 +209,22 @@ def test_no_empty_interval_is_told_as_a_sure_one() -> None:
         assert "(0.0 to 0.0)" not in claims
 
 
+def test_the_picture_has_every_kind_with_its_numbers(
+    papers: SimpleNamespace, tmp_path: Path
+) -> None:
+    results = (PAPERS / "results.md").read_text()
+    rows = papers.figure.read_kinds(results)
+    cells = papers.cells.read_tables(results)["kinds"]
+    assert [f"{row.group} {row.name}" for row in rows] == list(cells)
+    for row, cell in zip(rows, cells.values(), strict=True):
+        surely, at_most, low, high = row.lost
+        assert cell["lost"] == f"{surely} to {at_most} ({low} to {high})"
+        assert cell["new right"] == "{} to {}".format(*row.right)
+    papers.figure.draw(results, tmp_path / "kinds.svg")
+    assert (tmp_path / "kinds.svg").read_bytes().startswith(b"<?xml")
+    assert papers.results.FIGURE.is_file()
+
+
 def test_no_text_of_a_benchmark_is_passed_on() -> None:
     logs = list((PAPERS / "logs").rglob("*.parquet"))
     assert logs
@@ -230,8 +247,8 @@ def test_only_three_trainings_decide_a_claim(papers: SimpleNamespace) -> None:
     cells = papers.cells.read_tables(results, {"claims": 3})  # a row for each setting
     assert len(cells["claims"]) > len(papers.claims.CLAIMS)
     late = {claim.text for claim in papers.claims.CLAIMS if claim.late}
-    assert len(late) == 3
-    assert "Three rows of claims were added after" in (PAPERS / "README.md").read_text()
+    assert len(late) == 4
+    assert "Four rows of claims were added after" in (PAPERS / "README.md").read_text()
     for name, row in cells["claims"].items():
         if row["verdict"] in ("confirmed", "refuted"):
             assert int(row["trainings a side"]) >= 3, name
