@@ -327,6 +327,18 @@ def test_texts_that_go_round(text: str) -> None:
     assert repeats_itself(text)
 
 
+@pytest.mark.parametrize("depth", [120, 600, 990, 9_000])
+@pytest.mark.parametrize("opened", ["[", '{"a": ', '[{"a": '])
+@pytest.mark.parametrize("before", ['{"a": 1}', "[1]", "f(a=1, b='x')"])
+def test_brackets_in_brackets_end_no_rule(before: str, opened: str, depth: int) -> None:
+    """Python goes no deeper than a thousand calls, and the rules go through nested values."""
+    closed = opened[::-1].translate({ord("["): "]", ord("{"): "}"})
+    closed = "".join(mark for mark in closed if mark in "]}")
+    deep = opened * depth + "1" + closed * depth
+    found = cause_of(Lost(response_before=before, response_after=deep))
+    assert found in (*CAUSES, None)
+
+
 def test_hostile_answers_to_the_rules_on_texts_take_no_time() -> None:
     hostile = ["A: " * 60_000, 'is "a" ' * 30_000, "f(a=1) " * 30_000, "f(a='," * 30_000]
     hostile += ["def f(x):\n    return x\n\n" * 8_000, "def f(x):\n" + "    y = 1\n" * 20_000]

@@ -33,6 +33,9 @@ _LEAF_TAG = re.compile(r"<\w{1,30}>([^<>\n]{1,200})</\w{1,30}>")
 _PAIRED = re.compile(r"\w[\"']?\s?[:=]")
 _PAIRS = 2
 """Named values from which what looks like a call is one."""
+_DEEPEST = 100
+"""Brackets in brackets up to which a text is read as JSON; no answer has so many."""
+_BRACKETS = re.compile(r"[\[\]{}]")
 _MAY_HAVE_FORM = re.compile(r"[({\[]")
 
 _TYPES = frozenset(
@@ -121,7 +124,7 @@ def as_python_calls(text: str) -> list[Call] | None:
 def as_json(text: str) -> Any:
     """The object or list of a JSON text, or of a Python literal; None where it is neither."""
     stripped = text.strip()[:LONGEST].rstrip(";")
-    if not stripped.startswith(("{", "[")):
+    if not stripped.startswith(("{", "[")) or _is_deep(stripped):
         return None
     try:
         return json.loads(_LAST_COMMA.sub(r"\1", stripped))
@@ -129,6 +132,18 @@ def as_json(text: str) -> Any:
         node = parsed(stripped, "eval")
         value = None if node is None else _literal(node)
         return value if isinstance(value, dict | list) else None
+
+
+def _is_deep(text: str) -> bool:
+    """Whether brackets stand in brackets so often that to go through them could end the program."""
+    if text.count("[") + text.count("{") <= _DEEPEST:
+        return False
+    depth = 0
+    for bracket in _BRACKETS.findall(text):
+        depth += 1 if bracket in "[{" else -1
+        if depth > _DEEPEST:
+            return True
+    return False
 
 
 def as_form(text: str, form: str) -> Any:

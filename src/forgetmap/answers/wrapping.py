@@ -236,9 +236,9 @@ def rest_after(text: str, answer: str, form: str | None) -> str | None:
     if form == "json" and text[:1] in ("{", "["):
         try:
             value, end = json.JSONDecoder().raw_decode(text[:LONGEST])
+            in_order = json.dumps(value) == json.dumps(as_json(answer))
         except (ValueError, RecursionError):
             return None
-        in_order = json.dumps(value) == json.dumps(as_json(answer))
         return text[end:] if in_order else None
     return None
 
