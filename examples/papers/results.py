@@ -245,8 +245,6 @@ def _in_words(of: Results, name: str, found: Beside) -> str:
     if found.more_right is None:
         return said
     right = found.more_right
-    if right.low == right.high:  # no item differs, which is no proof that none would
-        return f"{said}, and answers all new questions alike"
     low, high = (-right.high, -right.low) if right.value < 0 else (right.low, right.high)
     said += f", and learns {abs(100 * right.value):.1f} points"
     return f"{said} {'less' if right.value < 0 else 'more'} ({100 * low:.1f} to {100 * high:.1f})"

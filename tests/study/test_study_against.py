@@ -77,6 +77,20 @@ def test_replicates_are_held_against_the_same_seeds(tmp_path: Path) -> None:
     assert rows["quiet"].p_adjusted > 0.05
 
 
+def test_items_that_are_all_alike_do_not_prove_that_all_are(tmp_path: Path) -> None:
+    file = made(tmp_path)
+    for seed in range(3):  # other trainings, the same answers
+        shutil.copy(tmp_path / f"sft-{seed}.parquet", tmp_path / f"anchor-{seed}.parquet")
+    result = run_study(file)
+    reach = stats.binomtest(0, 300).proportion_ci().high  # of 300 items none differs
+    for seeds in ([0], [0, 1, 2]):
+        pairs, references = (
+            [result.pair(f"{method}-{seed}") for seed in seeds] for method in ("anchor", "sft")
+        )
+        found = beside(pairs, references).more_lost
+        assert (found.low, found.value, found.high) == pytest.approx((-reach, 0, reach))
+
+
 def test_one_training_has_the_paired_interval_over_items(tmp_path: Path) -> None:
     result = run_study(made(tmp_path))
     one, other = result.pair("anchor-0"), result.pair("sft-0")

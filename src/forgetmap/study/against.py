@@ -141,10 +141,11 @@ def beside(
     right = np.array([found.right[at] for found, at in zip(items, places, strict=True)])
     if not old.any():
         raise InputError(f"{clean(pairs[0].name, 60)}: shares no old item with its reference")
-    lost = _apart(loss[:, old], unit[old] if unit is not None else None, many)
+    same = [pair.name for pair in pairs] == [pair.name for pair in references]
+    lost = _apart(loss[:, old], unit[old] if unit is not None else None, many, same)
     learned = None
     if taught.any():
-        learned = _apart(right[:, taught], unit[taught] if unit is not None else None, many)
+        learned = _apart(right[:, taught], unit[taught] if unit is not None else None, many, same)
     return Beside(
         attributes={n: v for n, v in pairs[0].attributes.items() if n != SEED},
         pairs=[pair.name for pair in pairs],
@@ -195,21 +196,39 @@ class _Difference(NamedTuple):
     p_value: float
 
 
-def _apart(values: Floats, unit: NDArray[Any] | None, many: bool) -> _Difference:
-    """How far the first half of the rows is from the second, row by row."""
+def _apart(values: Floats, unit: NDArray[Any] | None, many: bool, same: bool) -> _Difference:
+    """How far the first half of the rows is from the second, row by row; `same`: from itself."""
     half = len(values) // 2
     more = values[:half] - values[half:]
     variance, units = variance_of_mean(more.mean(axis=0), unit)
     trainings = more.mean(axis=1)
     found = mean_over(trainings if many else [trainings.mean()], variance, max(units - 1, 1))
-    value = float(more.mean())
-    none = Estimate(value=value, low=value, high=value)  # no item differs, so nothing varies
+    value, interval = float(more.mean()), found.interval
+    if same:
+        interval = Estimate(value=value, low=value, high=value)
+    elif interval is None or found.variance <= _NOTHING:
+        interval = _all_alike(value, units)
     return _Difference(
-        float(values[:half].mean()),
-        float(values[half:].mean()),
-        found.interval or none,
-        found.p_value,
+        float(values[:half].mean()), float(values[half:].mean()), interval, found.p_value
     )
+
+
+_NOTHING = 1e-24
+"""A variance that is none but for rounding."""
+
+
+def _all_alike(value: float, units: int) -> Estimate:
+    """The interval where no item stands out, which is no proof that none would.
+
+    Of items that never showed in so many, the share may be this large (exact, 97.5 % a side).
+
+    Example:
+        >>> found = _all_alike(0.0, 80)
+        >>> f"{found.low:.3f} to {found.high:.3f}"
+        '-0.045 to 0.045'
+    """
+    reach = 1 - 0.025 ** (1 / units)
+    return Estimate(value=value, low=max(-1.0, value - reach), high=min(1.0, value + reach))
 
 
 def title(found: Against) -> str:
