@@ -410,3 +410,16 @@ def test_options_that_are_commas_count_once_each(kind, tmp_path):
     else:
         path.write_text('question,choices,correct\n1?,"["","","",""]",1\n')
     assert set(read(path).data["k"].to_pylist()) == {2}
+
+
+def test_a_name_with_a_colon_is_a_file_and_no_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = pa.table({"question": ["1+1?", "1+2?"], "correct": [1, 0]})
+    for name in ("run:1.parquet", "2024-01-01T10:00:00.parquet"):
+        pq.write_table(table, tmp_path / name)
+        samples = forgetmap.read(name)
+        assert len(samples) == 2
+        samples.write(f"samples:{name}")
+        assert len(forgetmap.read(Path(f"samples:{name}"))) == 2

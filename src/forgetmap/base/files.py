@@ -271,6 +271,16 @@ _BUFFER = 2**18
 """Bytes read at a time: lines of a log are long, and calls to the system cost."""
 
 
+def not_an_address(path: Path) -> Path:
+    """The path in a form that no library takes for an address, as Arrow does `run:1.parquet`.
+
+    Example:
+        >>> not_an_address(Path("run-1.parquet")), not_an_address(Path("run:1.csv")).is_absolute()
+        (PosixPath('run-1.parquet'), True)
+    """
+    return path.absolute() if ":" in "".join(path.parts[:1]) else path
+
+
 def read_small(path: Path, most: int, what: str, advice: str = "") -> bytes:
     """Read a whole file; one of more than `most` bytes is refused, as no such thing.
 

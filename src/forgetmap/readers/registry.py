@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from forgetmap.base.errors import InputError
-from forgetmap.base.files import find_files, head, looking_once, place_on_disk, size_of
+from forgetmap.base.files import (
+    find_files,
+    head,
+    looking_once,
+    not_an_address,
+    place_on_disk,
+    size_of,
+)
 from forgetmap.base.values import file_name
 from forgetmap.base.words import brief
 from forgetmap.readers.framework import Reader, ReadOptions, Tally
@@ -41,7 +48,7 @@ def read(path: str | Path, how: ReadOptions | None = None) -> Samples:
         2
     """
     with looking_once():
-        return _read(Path(path), how)
+        return _read(not_an_address(Path(path)), how)
 
 
 def _read(path: Path, how: ReadOptions | None) -> Samples:
@@ -155,6 +162,7 @@ def _format(path: Path) -> str | None:
 
 def find_reader(path: Path) -> Fit:
     """Find the reader whose format the path is in."""
+    path = not_an_address(path)
     tried: list[str] = []
     problems: list[str] = []
     with looking_once():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from forgetmap.base.errors import InputError
-from forgetmap.map.task_maps import TaskMap
 from forgetmap.pairing.two_logs import pair
 from forgetmap.readers.framework import ReadOptions
 from forgetmap.readers.registry import read_all
@@ -251,11 +250,6 @@ def regime_of(each: StudyPair, study: Study) -> str:
     if study.against and way in MADE_OF_OTHERS:
         way = study.against[1]
     return f"{' '.join(sorted(each.new))}/{way}"
-
-
-def categories_of(tasks: Sequence[str], task_map: TaskMap | None) -> list[str]:
-    """The category of each task; the task itself without a map."""
-    return [task_map.category(task) if task_map else task for task in tasks]
 
 
 def groups(names: NDArray[np.object_]) -> Iterator[tuple[str, NDArray[np.intp]]]:
