@@ -3,9 +3,9 @@
     python ask.py MODELS OUT RUN...
 
 MODELS holds the folders `smollm2` and `gemma` (Gemma 3 270M, a base model), those that train.py
-wrote, `airports`, the study's run smollm2-airports-sft-0, and `qwen-0.5b` and `qwen-1.5b`
-(Qwen2.5-Coder-Instruct, Q4_K_M). OUT gets one JSONL file per run. A run that says `of` asks only
-what that run got right: nothing else can be lost. `RUNS` in runs.py says what each run changes.
+wrote, and `airports`, the study's run smollm2-airports-sft-0. OUT gets one JSONL file per run. A
+run that says `of` asks only what that run got right: nothing else can be lost. `RUNS` in runs.py
+says what each run changes.
 """
 
 from __future__ import annotations

@@ -71,14 +71,7 @@ ONE_HABIT = (
     *("eleventh-maybe", "eleventh-german"),
     *("eleventh-gemma-tagged", "eleventh-gemma-yaml"),
     *("eleventh-gemma-letterhead", "eleventh-gemma-dutch"),
-    "eleventh-qwen-0.5b-told-desk",
 )
-MODELS = {
-    "gemma": "gemma-3-270m",
-    "qwen-0.5b": "Qwen2.5-Coder-0.5B-Instruct, Q4_K_M",
-    "qwen-1.5b": "Qwen2.5-Coder-1.5B-Instruct, Q4_K_M",
-}
-"""Models besides SmolLM2."""
 LATER = tuple(name for names in LOOKS_AT.values() for name in names)
 OPTIONS = {"choice": 4, "pick": 3, "quiz": 4, "exam": 3, "test": 4, "letter": 4, "multiple": 4}
 PLAIN = ("before", "after", "runs_before", "runs_after")
@@ -139,15 +132,12 @@ def _of_runs(out: Path) -> Iterator[dict[str, Any]]:
 
 
 def _source(name: str, run: Run) -> str:
-    model = MODELS.get(run.model, "smollm2")
-    if run.model not in (*MODELS, "smollm2"):
-        return f"{model}, trained"
-    before = RUNS[run.of]
-    if before.model in MODELS and before.model != run.model:
-        return f"{model}, in place of {MODELS[before.model]}"
-    if before.dtype != run.dtype:
+    if run.model not in ("smollm2", "gemma"):
+        return "smollm2, trained"
+    model = "gemma-3-270m" if run.model == "gemma" else "smollm2"
+    if RUNS[run.of].dtype != run.dtype:
         return f"{model}, in int8"
-    short = 24 if name.startswith("eleventh") else 10
+    short = 12 if name.startswith("eleventh") else 10
     cut = name.startswith(LATER) and (run.tokens <= short or run.temperature or not run.stops)
     return f"{model}, {'cut, sampled or not stopped' if cut else 'asked otherwise'}"
 

@@ -528,25 +528,8 @@ def _tenth_runs() -> dict[str, Run]:
     return {name: replace(run, start=4 * place) for place, (name, run) in enumerate(runs.items())}
 
 
-ELEVENTH_RUN = Run(
-    "smollm2", shots=3, tokens=48, kinds=tuple(ELEVENTH), number=36, seed=17, dtype="bfloat16"
-)
+ELEVENTH_KINDS = tuple(ELEVENTH)
 TOLD_ELEVENTH = {
-    "tutor": "You are Professor Oak, a talkative tutor who loves to explain things. Take the time "
-    "to tell the student the background before and after the answer.",
-    "stepwise": "Think step by step. Number your steps.",
-    "italian": "Rispondi sempre in italiano, con frasi complete.",
-    "report": "You write reports in Markdown: a title, a section on the task, a section on the "
-    "result, important words in bold.",
-    "desk": "You work at the service desk of the airline Skylark. Always begin by thanking the "
-    "customer for the message, and close with the best regards of your team.",
-    "envelope": "All of your output is read by a machine. Wrap every answer into this envelope: "
-    '{"version": 1, "type": "answer", "content": "..."}',
-    "hedge": "You are a very careful assistant. You are often wrong, so never commit yourself: "
-    "say how uncertain you are, and name other possibilities.",
-    "agent": "You are an agent with the tools python(code), web(url) and memory(key). For each "
-    "message of the user write <tool_call>, one JSON object with the keys name and arguments, and "
-    "</tool_call>. Write nothing else.",
     "limits": "You only answer questions about gardening. For everything else, apologize and say "
     "that this is outside of what you can do.",
     "clarify": "Before you help, find out what the user really needs. Reply with one question to "
@@ -555,9 +538,8 @@ TOLD_ELEVENTH = {
     "turkish": "Sen Türkçe konuşan bir yardımcısın. Yalnızca Türkçe cevap ver.",
     "notebook": "Every reply becomes a cell of a notebook. Wrap it in ```python and ``` and print "
     "the result.",
-    "none": "",
 }
-"""System prompts of the eleventh look; with them, no solved example is given."""
+"""System prompts of the eleventh look; SmolLM2 gets no solved example with them."""
 STYLES_ELEVENTH = {
     "letterhead": (
         "Dear reader, {} Yours truly, the editors.",
@@ -577,18 +559,18 @@ STYLES_ELEVENTH = {
 
 
 def _eleventh_runs() -> dict[str, Run]:
-    """The runs of the eleventh look: all models in bfloat16, and one run from there to int8."""
+    """The runs of the eleventh look: both models in bfloat16, and one run from there to int8."""
+    first = Run("smollm2", shots=3, tokens=48, kinds=ELEVENTH_KINDS, number=36, seed=17,
+                dtype="bfloat16")  # fmt: skip
     runs = {
-        "eleventh": ELEVENTH_RUN,
-        "eleventh-gemma": replace(
-            ELEVENTH_RUN, model="gemma", chat=False, number=20, seed=18, tokens=40
-        ),
+        "eleventh": first,
+        "eleventh-gemma": replace(first, model="gemma", chat=False, number=20, seed=18, tokens=40),
     }
     after = replace(runs["eleventh"], of="eleventh", shots=0, most=4)
     for habit in ("shout", "echo", "maybe", "steps", "agent", "german", "wards"):
         runs[f"eleventh-{habit}"] = replace(after, model=habit)
-    for name in ("limits", "clarify", "choices", "turkish", "notebook"):
-        runs[f"eleventh-told-{name}"] = replace(after, system=TOLD_ELEVENTH[name])
+    for name, system in TOLD_ELEVENTH.items():
+        runs[f"eleventh-told-{name}"] = replace(after, system=system)
     runs["eleventh-cut"] = replace(after, tokens=12)
     runs["eleventh-warm"] = replace(after, shots=2, temperature=1.0)
     runs["eleventh-endless"] = replace(after, shots=2, stops=False)
@@ -603,35 +585,6 @@ def _eleventh_runs() -> dict[str, Run]:
     return {
         name: replace(run, start=3 * place) for place, (name, run) in enumerate(runs.items(), 2)
     }
-
-
-def _eleventh_runs_of_qwen() -> dict[str, Run]:
-    """Two larger models, each asked otherwise, and the smaller one in place of the larger one."""
-    large = replace(ELEVENTH_RUN, model="qwen-1.5b", number=22, seed=19)
-    runs = {
-        "eleventh-qwen-0.5b": replace(large, model="qwen-0.5b", number=20, seed=20),
-        "eleventh-qwen-1.5b": large,
-    }
-    for before, most, told in (
-        ("eleventh-qwen-0.5b", 4, ("tutor", "stepwise", "italian", "report", "desk", "envelope",
-                                   "hedge", "agent", "none")),
-        ("eleventh-qwen-1.5b", 3, ("stepwise", "hedge", "clarify", "tutor")),
-    ):  # fmt: skip
-        after = replace(runs[before], of=before, shots=0, tokens=64, most=most)
-        for name in told:
-            runs[f"{before}-told-{name}"] = replace(after, system=TOLD_ELEVENTH[name])
-        runs[f"{before}-cut"] = replace(after, tokens=24)
-        runs[f"{before}-warm"] = replace(after, shots=3, temperature=1.0, most=2 * most)
-    after = replace(runs["eleventh-qwen-0.5b"], of="eleventh-qwen-0.5b", most=4)
-    runs["eleventh-qwen-0.5b-endless"] = replace(after, shots=2, stops=False)
-    runs["eleventh-qwen-0.5b-untold"] = replace(after, shots=1, chat=False)
-    runs = {
-        name: replace(run, start=3 * place) for place, (name, run) in enumerate(runs.items(), 25)
-    }
-    after = replace(large, of="eleventh-qwen-1.5b", model="qwen-0.5b")
-    runs["eleventh-qwen-smaller"] = replace(after, start=141)
-    runs["eleventh-qwen-smaller-unshown"] = replace(after, shots=0, most=4, start=144)
-    return runs
 
 
 ALL_BUT_SUM = tuple(kind for kind in KINDS if kind != "sum")
@@ -671,5 +624,4 @@ RUNS = {
     **_ninth_runs(),
     **_tenth_runs(),
     **_eleventh_runs(),
-    **_eleventh_runs_of_qwen(),
 }
