@@ -32,8 +32,10 @@ TROUBLE = (duckdb.Error, pa.ArrowException, OSError, ValueError)
 """What may come up on the quick road; `NotPlain` among it."""
 _FIELDS = ("doc_id", "doc", "target", "filtered_resps", "filter", "metrics", "prompt_hash")
 _RARE = "scores_per_repeat"
-_ROWS = 16_384
+_ROWS = 8192
 _LONGEST = 16 * MIB
+_SHORT = 4 * MIB
+"""DuckDB reads as much as two of the longest lines at a time: the less, the sooner rows come."""
 _HASH = 16
 """Hexadecimal digits of a prompt's hash that are kept."""
 
@@ -80,7 +82,7 @@ def plain_rows(file: Path) -> Iterator[tuple[Rows, Told]]:
     by_likelihood = _scored_by_likelihood(first.get("filtered_resps"))
     length = len(next(lines(file))[1])
     done = 0
-    for batch in ahead(_parsed(file, metrics, by_likelihood)):
+    for batch in ahead(_parsed(file, metrics, by_likelihood, length)):
         numbers = pa.array(np.arange(done, done + len(batch)) + 1)
         done += len(batch)
         _check(batch, metrics)
@@ -92,8 +94,11 @@ def plain_rows(file: Path) -> Iterator[tuple[Rows, Told]]:
         yield rows, Told(_filters(batch), values.keys() - scores.keys(), length * len(batch))
 
 
-def _parsed(file: Path, metrics: list[str], by_likelihood: bool) -> Iterator[pa.RecordBatch]:
-    """The fields that are needed, by DuckDB."""
+def _parsed(
+    file: Path, metrics: list[str], by_likelihood: bool, length: int
+) -> Iterator[pa.RecordBatch]:
+    """The fields that are needed, by DuckDB; lines are about as long as the first."""
+    longest = min(max(8 * length, _SHORT), _LONGEST)
     kinds = dict.fromkeys((*_FIELDS, _RARE, *metrics), "JSON")
     if by_likelihood:
         kinds["filtered_resps"] = "VARCHAR[][]"
@@ -106,7 +111,7 @@ def _parsed(file: Path, metrics: list[str], by_likelihood: bool) -> Iterator[pa.
         rows = connection.sql(
             f"""SELECT {selected} FROM read_ndjson(
                     {quoted(plain_path(file))}, columns = {{{declared}}},
-                    maximum_object_size = {_LONGEST})"""
+                    maximum_object_size = {longest})"""
         )
         yield from rows.to_arrow_reader(_ROWS)
 
