@@ -85,14 +85,15 @@ def _write_log(folder: Path, out: Path, known: list[str], metric: str) -> None:
 
 
 def _write_categories(work: Path, out: Path) -> None:
-    """The category of every task that any model was asked; models know different ones."""
+    """The category of every task that any model was asked here; models know different ones."""
     rows = dict.fromkeys(
         row
         for part in ("old", "new")
         for path in sorted((work / "runs").glob(f"*-before/{part}/tasks.csv"))
         for row in path.read_text().splitlines()
     )
-    out.write_text("\n".join([*rows, ""]))
+    if rows:  # not where all models were asked elsewhere
+        out.write_text("\n".join([*rows, ""]))
 
 
 def _read_all(folder: Path) -> dict[str, dict[str, Any]]:
