@@ -40,6 +40,7 @@ def test_a_method_that_learned_nothing_does_not_win() -> None:
     assert result.learned_by == "new tasks"
     assert result.attribute == "method"
     assert result.front == ["lazy", "a0.2", "a0.8"]
+    assert result.fronts == {"before": ["lazy", "a0.2", "a0.8"]}
     rows = at(result, 0.8)
     assert (rows["lazy"].lost, rows["lazy"].why) == (None, "not reached")
     assert rows["a"].lost == pytest.approx(0.08)
@@ -93,6 +94,17 @@ def test_two_logs_of_one_model_are_two_starts_and_named_apart() -> None:
     assert by_start(pairs) == {
         "before (small)": [0, 1], "before (full)": [2, 3], "other": [4],
     }  # fmt: skip
+
+
+def test_a_training_of_another_model_keeps_none_off_the_front() -> None:
+    pairs = [pair("weak", "a", 0.2, 0.3), pair("weaker", "b", 0.1, 0.4)]
+    other = {"before": "other", "before_log": "other.parquet"}
+    pairs.append(pair("strong", "a", 0.5, 0.1).model_copy(update=other))
+    result = found(pairs)
+    assert result.front == ["strong"]
+    assert result.fronts == {"before": ["weak"], "other": ["strong"]}
+    alike = [one.model_copy(update={"attributes": {}}) for one in pairs]
+    assert found(alike).fronts == {"": ["strong"]}, "without curves, all are rivals"
 
 
 def test_nothing_in_common_is_told() -> None:

@@ -399,6 +399,8 @@ class TradeOff(Frozen):
     learned_by: LearnedBy
     front: list[str]
     """Pairs that no other beats in both, by what they learned."""
+    fronts: dict[str, list[str]] = Field(default_factory=dict)
+    """The same among the pairs that start alike, by start; without curves, among all."""
     curves: list[Curve]
     equal: list[EqualLearning]
     unit: str

@@ -59,11 +59,10 @@ def trade_off(
     pairs: Sequence[StudiedPair], units: Sequence[Unit], curve: str | None = None
 ) -> TradeOff:
     """Losses at equal learning, by method or by the attribute that the study names as `curve`."""
-    gain, best = learned(pairs), on_front(pairs)
-    front = [pairs[place].name for place in np.argsort(gain).tolist() if best[place]]
+    gain, everyone = learned(pairs), list(range(len(pairs)))
     name = curve or METHOD
-    starts = {}
-    for start, members in by_start(pairs).items():
+    starts, rivals = {}, by_start(pairs)
+    for start, members in rivals.items():
         here = [unit for unit in units if unit.members[0] in members]
         starts[start] = {value: _fit(points) for value, points in _points(pairs, here, gain, name)}
     equal = [level for start, fitted in starts.items() for level in _equal(start, fitted)]
@@ -71,7 +70,11 @@ def trade_off(
     return TradeOff(
         attribute=name if any(starts.values()) else None,
         learned_by=learned_by(pairs),
-        front=front,
+        front=_front(pairs, everyone, gain),
+        fronts={
+            start: _front(pairs, members, gain)
+            for start, members in (rivals if any(starts.values()) else {"": everyone}).items()
+        },
         curves=[
             _curve(value, start, found)
             for start, fitted in starts.items()
@@ -81,6 +84,13 @@ def trade_off(
         unit="trainings" if replicated else "none: it takes two seeds of every training",
         note=_note(starts, equal, name),
     )
+
+
+def _front(pairs: Sequence[StudiedPair], members: list[int], gain: Floats) -> list[str]:
+    """The names of those that no other of the members beats, by what they learned."""
+    best = on_front([pairs[number] for number in members])
+    found = [number for number, is_best in zip(members, best, strict=True) if is_best]
+    return [pairs[number].name for number in sorted(found, key=lambda number: gain[number])]
 
 
 def on_front(pairs: Sequence[StudiedPair]) -> NDArray[np.bool_]:

@@ -81,27 +81,30 @@ const openOnClick = (id) => {
   });
 };
 
-function frontTrace(list, x, against) {
+// A front for each start: trainings of other models, or on other tasks, are no rivals.
+function frontTraces(list, x, against) {
   const tradeOff = study.answers.trade_off;
   const means = tradeOff?.learned_by === "gained" ? "gained" : "learned";
-  const front = tradeOff
-    ? tradeOff.front
-    : pairs.filter(({ standing }) => standing?.pareto).map(({ name }) => name);
+  const ours = pairs.filter(({ standing }) => standing?.pareto).map(({ name }) => name);
+  const told = tradeOff ? Object.values(tradeOff.fronts ?? {}) : [ours];
+  const fronts = tradeOff && !told.length ? [tradeOff.front] : told;
   if (tradeOff ? means !== against : against !== (canLearn() ? "learned" : "gained")) return [];
-  const members = list
-    .filter(({ name }) => front.includes(name))
-    .sort((one, two) => x(one) - x(two));
-  return [
-    {
+  return fronts
+    .map((front) =>
+      list.filter(({ name }) => front.includes(name)).sort((one, two) => x(one) - x(two)),
+    )
+    .filter((members) => members.length)
+    .map((members, place) => ({
       type: "scatter",
       mode: "lines",
       name: "nobody lost less and got more",
+      legendgroup: "front",
+      showlegend: place === 0,
       x: members.map(x),
       y: members.map((pair) => 100 * valueOf(pair.old.lost)),
       line: { color: colour("ink"), width: 1.5, dash: "dash", shape: "hv" },
       hoverinfo: "skip",
-    },
-  ];
+    }));
 }
 
 // The curves that the study fitted: what each method lost along what it learned.
@@ -145,7 +148,7 @@ function drawTrade() {
       ? (pair) => 100 * valueOf(pair.old.gained)
       : (pair) => 100 * learnedBy(pair);
   const groups = name ? byValue(list, name) : [[undefined, list]];
-  const front = frontTrace(list, x, against);
+  const fronts = frontTraces(list, x, against);
   const curves = curveTraces(against, name);
   const most =
     1.05 *
@@ -162,13 +165,13 @@ function drawTrade() {
     line: { color: colour("kept"), width: 1, dash: "dot" },
     layer: "below",
   };
-  const legendLines = Math.ceil((groups.length + front.length) / (narrow() ? 1 : 4));
+  const legendLines = Math.ceil((groups.length + Math.min(fronts.length, 1)) / (narrow() ? 1 : 4));
   draw(
     "trade-chart",
     `Scatter: what each of ${list.length} pairs lost against what it ${against}. The leaderboard has the numbers.`,
     [
       ...curves,
-      ...front,
+      ...fronts,
       ...groups.map(([value, members]) =>
         pairTrace(value, members, name, x, against === "gained" ? (pair) => pair.old.gained : null),
       ),
@@ -191,7 +194,7 @@ function drawTrade() {
       }),
       shapes: against === "gained" ? [even] : [],
       legend: { ...legendOnTop, y: 1.02 },
-      showlegend: groups.length > 1 || front.length > 0,
+      showlegend: groups.length > 1 || fronts.length > 0,
       hovermode: "closest",
     },
   );
@@ -201,7 +204,11 @@ function drawTrade() {
       (against === "gained"
         ? " On the dotted line the average does not move, however much was lost."
         : "") +
-      (front.length ? " The dashed line joins the pairs that no other beats in both." : "") +
+      (fronts.length > 1
+        ? " The dashed lines join the pairs that no other from the same start beats in both."
+        : fronts.length
+          ? " The dashed line joins the pairs that no other beats in both."
+          : "") +
       (curves.length
         ? ` Lines are the curves of each ${brief(name, 30)} from each model it started from.`
         : "") +
