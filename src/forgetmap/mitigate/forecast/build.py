@@ -330,6 +330,12 @@ def bundled(*, probed: bool = False) -> Learned:
     whole = Bundle.model_validate(json.loads(text))
     found = whole.probe if probed else whole
     models = "one small model" if probed else "two small models"
+    notes = [
+        f"learned from {found.trainings} trainings of {models}; a study of your own "
+        "trainings (--history) says more about yours"
+    ]
+    if not probed:
+        notes.append(_NO_BETTER)
     return Learned(
         Models(found.plain, found.past),
         found.categories,
@@ -338,11 +344,15 @@ def bundled(*, probed: bool = False) -> Learned:
         None,
         found.trainings,
         found.source,
-        [
-            f"learned from {found.trainings} trainings of {models}; a study of your own "
-            "trainings (--history) says more about yours"
-        ],
+        notes,
     )
+
+
+_NO_BETTER = (
+    "items are ranked about as by their chance before alone; trainings of this model (--history) "
+    "or a short one (--probe) rank them better"
+)
+"""Measured on the trainings of the study: docs/explanation/forecast.md."""
 
 
 def bundle(history: History, probed: History, category: Callable[[str], str], source: str) -> str:
