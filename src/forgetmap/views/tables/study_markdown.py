@@ -277,4 +277,4 @@ def _signed(found: Estimate | None) -> str:
     if found is None:
         return "-"
     value, low, high = (f"{100 * end:+.1f}" for end in (found.value, found.low, found.high))
-    return "none differs" if found.low == found.high == 0 else f"{value} ({low} to {high})"
+    return f"{value} ({low} to {high})"
