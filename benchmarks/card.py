@@ -17,6 +17,7 @@ import json
 import subprocess
 import sys
 import time
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,10 +74,12 @@ def make(card: Path, places: str) -> None:
     write_suite(card, "asked", [task for task in suites.load("atlas").tasks if task.name in TASKS])
 
 
-def measure(card: Path, models: Path, minutes: float) -> list[str]:
+def measure(card: Path, models: Path, minutes: float, only: str = "*") -> list[str]:
     """Do what is left and fits; returns the names of what is still left, or failed."""
     end, left = time.monotonic() + 60 * minutes, []
     for step in STEPS:
+        if not fnmatch(step.name, only):
+            continue
         done = card / f"{step.name}.txt"
         if done.is_file():
             continue
@@ -163,11 +166,14 @@ def main() -> None:
     parser.add_argument("--make", metavar="DATA", help="write the questions; where MMLU is")
     parser.add_argument("--models", type=Path, help="measure the models in this folder")
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--only", default="*", help="steps of these names; * stands for anything")
     parser.add_argument("--page", type=Path, help="write what was measured into this file")
     given = parser.parse_args()
     if given.make:
         make(given.card, given.make)
-    left = measure(given.card, given.models, given.minutes) if given.models else []
+    left = []
+    if given.models:
+        left = measure(given.card, given.models, given.minutes, given.only)
     if given.page:
         given.page.write_text(page(given.card))
     sys.exit(SOME_LEFT if left else 0)

@@ -131,11 +131,11 @@ def score_rows(model: LocalModel, requests: list[Request], shots: int, dtype: st
         print(f"| {' | '.join(str(cell) for cell in cells)} |", flush=True)
 
 
-def lm_eval_model(model: LocalModel) -> Any:
+def lm_eval_model(model: LocalModel, batch: int = LM_EVAL_BATCH) -> Any:
     """lm-eval's `hf` model around the weights that are loaded already."""
     from lm_eval.models.huggingface import HFLM
 
-    return HFLM(pretrained=model._network, tokenizer=model._tokenizer, batch_size=LM_EVAL_BATCH)
+    return HFLM(pretrained=model._network, tokenizer=model._tokenizer, batch_size=batch)
 
 
 def packed(model: LocalModel, requests: list[Request]) -> list[tuple[float, ...]]:

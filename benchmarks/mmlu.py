@@ -28,6 +28,8 @@ from scoring import score_by_lm_eval
 LETTERS = "ABCD"
 SHOTS = 5
 SEED = 5
+LM_EVAL_BATCH = 4
+"""Few: lm-eval keeps the logits of every token of these long prompts."""
 
 
 def make(out: Path, places: str) -> None:
@@ -80,7 +82,7 @@ def measure(folder: str, requests: Path, checked: int, device: str | None) -> di
     exact = LocalModel(folder, None, Running("float32", device))
     some = random.Random(SEED).sample(asked, min(checked, len(asked)))
     ours = packed(exact, some)
-    theirs = score_by_lm_eval(lm_eval_model(exact), some)
+    theirs = score_by_lm_eval(lm_eval_model(exact, LM_EVAL_BATCH), some)
     pairs = list(zip(ours, theirs, strict=True))
     return told | {
         "checked": len(some),

@@ -56,6 +56,8 @@ def main() -> None:
     jobs = {name: _job(place, name, *one) for name, one in planned.items()}
     if chosen.have:
         restore(place, chosen.have)
+    if chosen.choices:
+        restore(place, chosen.choices, only_choices=True)
     for name, (kind, model) in planned.items():
         if kind == "calibrate" and is_outdated(place, model):
             place.mark(name).unlink(missing_ok=True)
@@ -103,6 +105,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--data", action="append", default=[], help="copies of the benchmarks")
     parser.add_argument("--workers", type=int, default=1, help="jobs at a time")
     parser.add_argument("--have", type=Path, help="logs of earlier work, which is not done again")
+    parser.add_argument(
+        "--choices", type=Path,
+        help="logs of earlier work whose rates, and what models know, hold; all is trained anew",
+    )  # fmt: skip
     parser.add_argument("--only", action="append", help="a model of the plan; others wait")
     parser.add_argument(
         "--untimed", action="store_true", help="time nothing first: estimates are guesses"

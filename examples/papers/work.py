@@ -126,10 +126,11 @@ def release(place: Place) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def restore(place: Place, logs: Path) -> None:
+def restore(place: Place, logs: Path, *, only_choices: bool = False) -> None:
     """Take over what earlier work left in its logs, where a machine keeps nothing.
 
-    Rates, what models know, and times come back, and all that was done counts as done.
+    Rates, what models know, and times come back, and all that was done counts as done. With
+    `only_choices` nothing that was trained does.
     """
     about = json.loads((logs / "about.json").read_text())
     if about["setting"]["name"] != place.name:
@@ -139,8 +140,9 @@ def restore(place: Place, logs: Path) -> None:
         for part in ("rates", "known", "calibration")
         for name, told in about[part].items()
     }
+    kept = "rate-" if only_choices else ""
     for name, seconds in about["seconds"].items():
-        if not name.startswith(NOT_LOGGED):
+        if name.startswith(kept) and not name.startswith(NOT_LOGGED):
             found[place.mark(name)] = {"seconds": seconds}
     for path, told in found.items():
         if not path.is_file():  # what is there is newer
@@ -183,15 +185,16 @@ def before(place: Place, model: str) -> None:
     What was never known cannot be forgotten. A benchmark counts if the model is clearly above
     chance on items that are not asked again, so that luck on those that are decides nothing.
     """
-    asked = opened(place, place.before(model))
-    evaluate(asked, place.suite("gate"), place.run(f"{model}-gate"))
-    metric = "acc" if place.setting.metric == "acc" else "acc_norm"  # as the logs that are kept
-    found = told_apart(place.run(f"{model}-gate"), place.setting.gate_level, metric)
-    if not found["known"]:
-        raise InputError(f"{model}: is not clearly above chance on any benchmark")
-    _write(place.work / "known" / f"{model}.json", found)
-    out = ", ".join(found["left_out"]) or "none"
-    print(f"{model}: not clearly above chance on, and left out: {out}", flush=True)
+    asked, known = opened(place, place.before(model)), place.work / "known" / f"{model}.json"
+    if not known.is_file():  # else by earlier work, which asked the same items
+        evaluate(asked, place.suite("gate"), place.run(f"{model}-gate"))
+        metric = "acc" if place.setting.metric == "acc" else "acc_norm"  # as the logs that are kept
+        found = told_apart(place.run(f"{model}-gate"), place.setting.gate_level, metric)
+        if not found["known"]:
+            raise InputError(f"{model}: is not clearly above chance on any benchmark")
+        _write(known, found)
+        out = ", ".join(found["left_out"]) or "none"
+        print(f"{model}: not clearly above chance on, and left out: {out}", flush=True)
     _ask(place, asked, model, f"{model}-before")
     _ask_abilities(place, place.before(model), f"{model}-before")
     about = place.plan.models[model]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ _TOKENIZER = (
 def weights_hash(folder: Path) -> str:
     """Hash of all weight files of a folder, whatever the folder is called."""
     files = sorted(file for pattern in _WEIGHTS for file in folder.glob(pattern))
-    return _joint({file.name: file_hash(file) for file in files})
+    return _joint({file.name: _weights_as_of(file, _state(file)) for file in files})
 
 
 def tokenizer_hash(folder: Path) -> str:
@@ -29,6 +30,29 @@ def tokenizer_hash(folder: Path) -> str:
     A trainer writes the tokenizer of the model before once more, with other fields for padding and
     a step that does nothing; that is not a setting in which two runs differ.
     """
+    return _tokenizer_as_of(folder, *(_state(folder / name) for name in _TOKENIZER))
+
+
+_State = tuple[int, ...]
+"""What tells a file from itself after a change; empty where it is not there."""
+
+
+def _state(file: Path) -> _State:
+    try:
+        found = file.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+# One process often opens a model several times; a large file is read for its hash only once.
+@lru_cache(maxsize=64)
+def _weights_as_of(file: Path, _then: _State) -> str:
+    return file_hash(file)
+
+
+@lru_cache(maxsize=64)
+def _tokenizer_as_of(folder: Path, *_then: _State) -> str:
     whole, config = (
         read_json_or_none(folder / name) for name in ("tokenizer.json", "tokenizer_config.json")
     )
