@@ -24,6 +24,7 @@ NEAR = 0.05
 AS_MUCH = 0.05
 """What lost less must surely have learned no more than so much less of the new task."""
 Says = Literal["less", "more", "not reliably"]
+SEEN = ("full", "small")
 THEORY, CAPTRACK, HARMON, OURS = "theory", "CapTrack", "Harmon et al.", "we ask"
 
 
@@ -39,18 +40,18 @@ class Claim:
     size: bool = False
     """`one` and `other` are models, which were trained alike by the kind in `by`."""
     by: str = ""
-    late: bool = False
-    """Asked after the scores had been seen: it decides nothing."""
+    late: tuple[str, ...] = ()
+    """The settings whose scores had been seen when it was asked: there it decides nothing."""
     families: bool = False
     """Its models are of two families, so that family and size are one: it decides nothing."""
 
-    def verdict(self, found: Beside, sure: Estimate | None, trainings: int) -> str:
-        """What a comparison with so many trainings a side says of it.
+    def verdict(self, found: Beside, sure: Estimate | None, trainings: int, setting: str) -> str:
+        """What a comparison with so many trainings a side says of it, at a setting.
 
         `sure` is how much more was lost where reshuffled guessing is left out; None where the logs
         hold right and wrong alone.
         """
-        many = trainings if sure and not (self.late or self.families) else 0
+        many = trainings if sure and setting not in self.late and not self.families else 0
         return decided(self.says, found.more_lost, many, found.more_right, sure)
 
 
@@ -85,7 +86,7 @@ CLAIMS = (
     ),
     Claim(
         "Instruction tuning alone loses more than continual pretraining (asked after looking)",
-        OURS, "towns-sft", "domain-pretrained", "more", late=True,
+        OURS, "towns-sft", "domain-pretrained", "more", late=SEEN,
     ),
     Claim(
         "Size gives no consistent protection", CAPTRACK,
@@ -102,12 +103,12 @@ CLAIMS = (
     Claim(
         "... nor between 135M and 0.5B (asked when 1.5B had two trainings)", CAPTRACK,
         "qwen-0.5b", "smollm2", "not reliably", size=True, by="towns-sft",
-        late=True, families=True,
+        late=SEEN, families=True,
     ),
     Claim(
         "... these two where training ends near the same score (asked then, too)", CAPTRACK,
         "qwen-0.5b", "smollm2", "not reliably", size=True, by="towns-sft-until",
-        late=True, families=True,
+        late=SEEN, families=True,
     ),
     Claim(
         "More data of one domain loses more", HARMON,
@@ -128,8 +129,8 @@ CLAIMS = (
     Claim("A loss that holds right answers keeps the old", OURS, "towns-retention"),
     Claim("A low rate keeps the old", OURS, "towns-low-rate"),
     Claim(
-        "... at as many steps, beside fewer steps at the usual rate (asked after looking)", OURS,
-        "towns-low-rate", "towns-sft-short", late=True,
+        "... at as many steps, beside fewer steps at the usual rate (small: asked after looking)",
+        OURS, "towns-low-rate", "towns-sft-short", late=("small",),
     ),
     Claim(
         "Remedies add up: anchor and low rate beside the anchor alone", OURS,

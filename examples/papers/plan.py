@@ -45,6 +45,8 @@ class Model(Strict):
     title: str
     family: str
     size: str
+    stored: str
+    """In which numbers its file holds the weights."""
 
 
 class Entry(Strict):

@@ -30,7 +30,7 @@ from plan import Plan
 from scipy.stats import spearmanr
 
 from forgetmap.base.errors import InputError
-from forgetmap.stats.estimate import Estimate
+from forgetmap.stats.estimate import Estimate, share
 from forgetmap.stats.slopes import mean_over
 from forgetmap.study import Study, StudyResult, run_study
 from forgetmap.study.against import beside
@@ -83,11 +83,6 @@ class Results:
                 if same:
                     found[model, key] = same
         return found
-
-    @property
-    def exact(self) -> bool:
-        """Whether the logs tell what was lost, and not only what turned wrong."""
-        return all(pair.old.lost.exact for pair in self.result.pairs)
 
     def title(self, model: str) -> str:
         """A model's name for people, without what all have."""
@@ -184,7 +179,7 @@ def compared(of: Results) -> tuple[str, Rows]:
             rows.append([
                 name, str(trainings), str(found.items), _signed(found.more_lost),
                 _signed(sure) if sure else NO_NUMBER, learned,
-                claim.verdict(found, sure, trainings),
+                claim.verdict(found, sure, trainings, of.setting),
             ])  # fmt: skip
     head = "compared | trainings a side | items | more lost | without guessing | more right"
     return f"{head} | verdict", rows
@@ -203,8 +198,9 @@ def _found(of: Results, claim: Claim) -> Iterable[Compared]:
             found = beside([a for a, _ in both], [b for _, b in both])
         except InputError:  # two models may know nothing in common
             continue
+        exact = all(one.old.lost.exact for pair in both for one in pair)
         sides = ([_sure(of, pair) for pair in side] for side in zip(*both, strict=True))
-        sure = surely_more(*sides) if of.exact else None
+        sure = surely_more(*sides) if exact else None
         name = f"{model} {one_key} beside {other} {other_key}"
         yield Compared(name, found, sure, len(both))
 
@@ -227,20 +223,21 @@ def claims(of: Results) -> tuple[str, Rows]:
         if not found:
             rows.append([claim.text, claim.whose, UNTRAINED, "0", "cannot tell"])
             continue
-        verdicts = [claim.verdict(one.found, one.sure, one.trainings) for one in found]
-        words = "; ".join(_in_words(of, one.name, one.found) for one in found)
+        verdicts = [claim.verdict(one.found, one.sure, one.trainings, of.setting) for one in found]
+        words = "; ".join(_in_words(of, one) for one in found)
         least = min(one.trainings for one in found)
         rows.append([claim.text, claim.whose, words, str(least), together(verdicts)])
     rows += [*_equal_claims(of), *_theory_claims(of)]
     return "claim | whose | what we found | trainings a side | verdict", rows
 
 
-def _in_words(of: Results, name: str, found: Beside) -> str:
+def _in_words(of: Results, compared: Compared) -> str:
+    name, found = compared.name, compared.found
     lost = found.more_lost
     less = lost.value <= 0
     low, high = (-lost.high, -lost.low) if less else (lost.low, lost.high)
     said = f"{abs(100 * lost.value):.1f} points {'less' if less else 'more'}"
-    said = f"loses {said}" if of.exact else f"{said} turn wrong"
+    said = f"loses {said}" if compared.sure else f"{said} turn wrong"
     said += f" ({100 * low:.1f} to {100 * high:.1f}) on {of.title(name.split()[0])}"
     if found.more_right is None:
         return said
@@ -280,6 +277,23 @@ def benchmarks(of: Results) -> tuple[str, Rows]:
         counts = str(len(known) + len(out)), str(len(known))
         rows.append([model, *counts, ", ".join(known), ", ".join(out) or NO_NUMBER])
     return "model | tried | known | which | left out", rows
+
+
+PUBLISHED = {"smollm2": "29.3 (its model card)"}
+"""MMLU in percent, by the text of an answer, without examples; of the others no card tells it."""
+
+
+def mmlu(of: Results) -> tuple[str, Rows]:
+    """What each model had right of MMLU when it was asked what it knows, beside what is published."""
+    rows = []
+    for model, one in of.about["known"].items():
+        seen = [told for name, told in one.get("seen", {}).items() if name.startswith("mmlu_")]
+        items = sum(told["items"] for told in seen)
+        right = round(sum(told["right"] * told["items"] for told in seen))
+        if items:
+            stored, published = of.plan.models[model].stored, PUBLISHED.get(model, NO_NUMBER)
+            rows.append([model, stored, str(items), _interval(share(right, items)), published])
+    return "model | weights | items | right, percent | published", rows
 
 
 def rates(of: Results) -> tuple[str, Rows]:
@@ -442,6 +456,7 @@ TABLES: dict[str, tuple[str, Callable[[Results], tuple[str, Rows]]]] = {
     "predictors": ("Predictors of what is lost", predictors),
     "theory": ("Theory: the old mass, in percent", theory),
     "benchmarks": ("Benchmarks that a model knew before", benchmarks),
+    "mmlu": ("MMLU by the text of the answer, without examples", mmlu),
     "times": ("Times, in seconds, on the machine of this setting", times),
     "rates": ("Rates that were chosen, by the new task alone", rates),
 }

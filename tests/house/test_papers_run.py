@@ -197,6 +197,13 @@ def test_what_earlier_logs_say_replaces_nothing(
     assert told.keys() == {"rate-a", "rate-b"}
     assert set(marks(tmp_path)) == {"rate-a", "rate-b"}
 
+    anew = tmp_path / "anew"
+    about["seconds"]["a-sft-0"] = 4
+    (tmp_path / "about.json").write_text(json.dumps(about))
+    place = Place(Plan.load(PAPERS / "plan.yaml"), "tiny", anew / "work", tmp_path)
+    restore(place, tmp_path, only_choices=True)
+    assert set(marks(anew)) == {"rate-a", "rate-b"}, "what was trained is trained anew"
+
 
 def test_a_gguf_is_made_a_folder_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
