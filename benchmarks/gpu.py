@@ -95,7 +95,7 @@ def measure(how: argparse.Namespace, path: str) -> None:
     for shots in (0, 5):
         requests = load(path, shots, how.items)
         for dtype, model in models.items():
-            score_rows(model, requests, shots, dtype)
+            score_rows(model, requests, shots, dtype, how)
     print("\n| against the processor, float32 | items | largest difference | answers changed |")
     print("| --- | --- | --- | --- |")
     for shots in (0, 5):
@@ -108,11 +108,14 @@ def measure(how: argparse.Namespace, path: str) -> None:
     write_rows(models["float32"], load(path, 5, min(how.items, 512)))
 
 
-def score_rows(model: LocalModel, requests: list[Request], shots: int, dtype: str) -> None:
-    roads: dict[str, Callable[[], Any]] = {"plain": lambda: plain(model, requests)}
+def score_rows(
+    model: LocalModel, requests: list[Request], shots: int, dtype: str, how: argparse.Namespace
+) -> None:
+    rows = how.plain_batch
+    roads: dict[str, Callable[[], Any]] = {"plain": lambda: plain(model, requests, rows)}
     if find_spec("lm_eval"):
-        theirs = lm_eval_model(model)
-        roads[f"lm-eval, batch {LM_EVAL_BATCH}"] = lambda: score_by_lm_eval(theirs, requests)
+        theirs = lm_eval_model(model, how.lm_eval_batch)
+        roads[f"lm-eval, batch {how.lm_eval_batch}"] = lambda: score_by_lm_eval(theirs, requests)
     roads["packed"] = lambda: packed(model, requests)
     tokens = plain_tokens(model, requests)
     took = {}
@@ -161,7 +164,7 @@ def plain_tokens(model: LocalModel, requests: list[Request]) -> int:
     return sum(len(tokens) for tokens, _ in rows_of(model, requests))
 
 
-def plain(model: LocalModel, requests: list[Request]) -> list[float]:
+def plain(model: LocalModel, requests: list[Request], batch: int = PLAIN_BATCH) -> list[float]:
     """What most scripts do: a row per option, sorted by length, padded, all logits."""
     import torch
 
@@ -169,8 +172,8 @@ def plain(model: LocalModel, requests: list[Request]) -> list[float]:
     rows = sorted(rows_of(model, requests), key=lambda row: -len(row[0]))
     found = []
     with torch.inference_mode():
-        for start in range(0, len(rows), PLAIN_BATCH):
-            part = rows[start : start + PLAIN_BATCH]
+        for start in range(0, len(rows), batch):
+            part = rows[start : start + batch]
             width = max(len(tokens) for tokens, _ in part)
             ids = torch.tensor([[*tokens, *[0] * (width - len(tokens))] for tokens, _ in part])
             ids = ids.to(network.device)
@@ -260,6 +263,8 @@ if __name__ == "__main__":
     parser.add_argument("--make", metavar="FILE", help="only write the requests")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--items", type=int, default=10**9, help="questions of each kind, at most")
+    parser.add_argument("--plain-batch", type=int, default=PLAIN_BATCH, help="rows of a batch")
+    parser.add_argument("--lm-eval-batch", type=int, default=LM_EVAL_BATCH)
     parser.add_argument("--checked", type=int, default=400, help="items for the processor, too")
     given = parser.parse_args()
     if given.make:

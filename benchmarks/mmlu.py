@@ -27,6 +27,8 @@ from scoring import score_by_lm_eval
 
 LETTERS = "ABCD"
 SHOTS = 5
+FAR = 1e-3
+"""Nats from which on two roads are apart; such items are told by their length in tokens."""
 SEED = 5
 LM_EVAL_BATCH = 4
 """Few: lm-eval keeps the logits of every token of these long prompts."""
@@ -84,9 +86,12 @@ def measure(folder: str, requests: Path, checked: int, device: str | None) -> di
     ours = packed(exact, some)
     theirs = score_by_lm_eval(lm_eval_model(exact, LM_EVAL_BATCH), some)
     pairs = list(zip(ours, theirs, strict=True))
+    apart = [max(abs(a - b) for a, b in zip(*pair, strict=True)) for pair in pairs]
+    lengths = [choice.longest for choice in exact._as_choices(some)]
     return told | {
         "checked": len(some),
-        "apart": max(abs(a - b) for one, other in pairs for a, b in zip(one, other, strict=True)),
+        "apart": max(apart),
+        "far": {str(n): far for n, far in zip(lengths, apart, strict=True) if far > FAR},
         "changed": sum(one.index(max(one)) != other.index(max(other)) for one, other in pairs),
     }
 

@@ -30,7 +30,8 @@ from plan import Plan
 from scipy.stats import spearmanr
 
 from forgetmap.base.errors import InputError
-from forgetmap.stats.estimate import Estimate, share
+from forgetmap.stats.estimate import Estimate
+from forgetmap.stats.estimate import share as share_of
 from forgetmap.stats.slopes import mean_over
 from forgetmap.study import Study, StudyResult, run_study
 from forgetmap.study.against import beside
@@ -280,11 +281,11 @@ def benchmarks(of: Results) -> tuple[str, Rows]:
 
 
 PUBLISHED = {"smollm2": "29.3 (its model card)"}
-"""MMLU in percent, by the text of an answer, without examples; of the others no card tells it."""
+"""MMLU in percent, by the text of an answer, without examples; we found none of the others."""
 
 
 def mmlu(of: Results) -> tuple[str, Rows]:
-    """What each model had right of MMLU when it was asked what it knows, beside what is published."""
+    """What each model had right of MMLU, asked what it knows, beside what is published."""
     rows = []
     for model, one in of.about["known"].items():
         seen = [told for name, told in one.get("seen", {}).items() if name.startswith("mmlu_")]
@@ -292,7 +293,7 @@ def mmlu(of: Results) -> tuple[str, Rows]:
         right = round(sum(told["right"] * told["items"] for told in seen))
         if items:
             stored, published = of.plan.models[model].stored, PUBLISHED.get(model, NO_NUMBER)
-            rows.append([model, stored, str(items), _interval(share(right, items)), published])
+            rows.append([model, stored, str(items), _interval(share_of(right, items)), published])
     return "model | weights | items | right, percent | published", rows
 
 
