@@ -149,12 +149,13 @@ study](../docs/explanation/papers.md#are-these-models-what-they-should-be) has o
 | model | items | right, % | items asked twice | largest difference, nats | answers changed |
 | --- | --- | --- | --- | --- | --- |"""
 APART = """{titles}: some items are far apart. On a processor the two roads agree on Gemma's longest
-prompts to 1e-5. torch's attention for cards is known to go wrong with a mask where one key head
-serves all heads and there is one key more than a multiple of 32
+prompts to 1e-5. On a card torch's attention is known to go wrong with a mask where one key head
+serves all heads and one key is left over after whole blocks
 ([pytorch 191937](https://github.com/pytorch/pytorch/issues/191937)). Gemma 3 270M has one key head,
-and masks beyond 512 tokens. lm-eval's pairs of prompts have such a length three times there, with
-six items. This may be why, and was not proven: a batch of `forgetmap` had such a length, too, and
-was right. `mmlu.py` now tells the lengths of items that are apart."""
+and masks beyond 512 tokens. Three pairs of lm-eval's prompts are one token beyond a multiple of 64
+there (2,305, 577 and 513), six items in all; no batch of `forgetmap` was. This would explain it,
+and was not proven. `forgetmap` now never makes a batch of such a length on a card, and `mmlu.py`
+tells the lengths of items that are apart."""
 
 
 def _tables(text: str) -> str:

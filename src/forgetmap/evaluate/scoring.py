@@ -30,6 +30,9 @@ _FEWEST_SHARED = 4
 """A shared beginning shorter than this is not worth a cache."""
 _FEWEST_SAVED = {"cpu": 0, "cuda": 4096}
 """Tokens that a cache must save: its own pass through the model costs a card some milliseconds."""
+_BLOCK = 32
+"""Of keys, in torch's attention for cards. With a mask, and one key head for all heads, it may go
+wrong where one key is left over (pytorch/pytorch#191937)."""
 
 
 class Scored(NamedTuple):
@@ -201,6 +204,7 @@ class PackedScorer:
 
         pairs = [(choice.context, option) for choice in choices for option in choice.options]
         width = max(len(context) + len(option) - 1 for context, option in pairs)
+        width = _without_odd_key(width, self._device.type)
         tokens = torch.full((len(pairs), width), self._pad)
         seen = torch.zeros((len(pairs), width), dtype=torch.long)
         for row, (context, option) in enumerate(pairs):
@@ -258,6 +262,7 @@ class _Rows:
 
         before = max(len(choice.context) for choice in choices) - shared
         behind = max(choice.fed for choice in choices)
+        before = _without_odd_key(shared + before + behind, device.type) - shared - behind
         tokens, positions, group = [], [], []
         for choice in choices:
             own = choice.context[shared:]
@@ -285,6 +290,16 @@ class _Rows:
         first = torch.arange(shared, device=self.tokens.device).expand(len(self.tokens), shared)
         keys = torch.cat([first, self.positions], 1)
         return self.positions[:, :, None] - keys[:, None, :] < window
+
+
+def _without_odd_key(keys: int, device: str) -> int:
+    """How many keys a batch gets: on a card one of padding more where one would be left over.
+
+    Example:
+        >>> _without_odd_key(577, "cuda"), _without_odd_key(577, "cpu")
+        (578, 577)
+    """
+    return keys + (device == "cuda" and keys % _BLOCK == 1)
 
 
 def _visible(group: torch.Tensor, shared: int) -> torch.Tensor:
