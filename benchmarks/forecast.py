@@ -158,10 +158,14 @@ def second_study() -> str:
             float(training.flipped[knew].mean()),
             float(low <= training.loss.mean() <= high),
         )
-        groups.setdefault(_kind(training), []).append(numbers)
+        setting, model, way = _kind(training)
+        for name in (way, "all"):
+            groups.setdefault((setting, model, name), []).append(numbers)
     rows = []
     for kind, numbers in groups.items():
-        known, *ranked, told, lost, within = np.mean(numbers, axis=0)
+        known, *_, told, lost, within = np.mean(numbers, axis=0)
+        seen = np.array([one[1:3] for one in numbers])
+        ranked = np.nanmean(seen, axis=0) if not np.isnan(seen).all() else (np.nan, np.nan)
         ranks = (
             "-" if np.isnan(rank) else f"{rank:.3f}" for rank in ranked
         )  # nothing turned wrong
