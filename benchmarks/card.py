@@ -125,10 +125,18 @@ def page(card: Path) -> str:
         for kind, words in (("speed", "Scoring and writing"), ("callback", "The callback")):
             if (told := card / f"{kind}-{name}.txt").is_file():
                 parts.append(f"## {words}: {title}\n\n{_tables(told.read_text())}")
+                if (note := told.with_suffix(".note")).is_file():  # what disturbed it, say
+                    parts.append(note.read_text().strip())
     if rows := [row for name in MODELS if (row := _mmlu_row(card, name))]:
         parts.append("\n".join([MMLU, *rows]))
     if far := [title for name, title in MODELS.items() if _is_apart(card, name)]:
         parts.append(APART.format(titles=" and ".join(far)))
+    left = [
+        step.name for step in STEPS
+        if not any((card / f"{step.name}.{end}").is_file() for end in ("txt", "json"))
+    ]  # fmt: skip
+    if left:
+        parts.append(f"Not measured yet: {', '.join(left)}.")
     return "\n\n".join(parts) + "\n"
 
 
@@ -159,10 +167,11 @@ tells the lengths of items that are apart."""
 
 
 def _tables(text: str) -> str:
-    """The output of a script from its first table on, without what it said on the way."""
-    lines = text.splitlines()
+    """The output of a script from its first table on, and the line before, which says on what."""
+    lines = [line for line in text.splitlines() if line]
     first = next(place for place, line in enumerate(lines) if line.startswith("|"))
-    return "\n".join(lines[first:]).strip()
+    after = text[text.index(lines[first]) :].strip()
+    return "\n\n".join([*lines[max(first - 1, 0) : first], after])
 
 
 def _mmlu_row(card: Path, name: str) -> str:

@@ -55,12 +55,17 @@ def test_what_is_done_is_not_done_again_and_a_failure_stops_no_other(
 
 
 def test_the_page_shows_what_was_measured_so_far(card, tmp_path):
-    assert card.page(tmp_path) == card.HEAD + "\n"
+    names = ", ".join(step.name for step in card.STEPS)
+    assert card.page(tmp_path) == f"{card.HEAD}\n\nNot measured yet: {names}.\n"
     (tmp_path / "speed-qwen-1.5b.txt").write_text("NVIDIA\n\n| road |\n| --- |\n| plain |\n")
     told = {"items": 200, "right": 84, "checked": 50, "apart": 2.3e-5, "changed": 0}
     (tmp_path / "mmlu-qwen-0.5b.json").write_text(json.dumps(told))
+    (tmp_path / "speed-qwen-1.5b.note").write_text("Other work ran beside it.\n")
     page = card.page(tmp_path)
-    assert "## Scoring and writing: Qwen2.5-Coder-1.5B-Instruct, Q4_K_M\n\n| road |" in page
+    head = "## Scoring and writing: Qwen2.5-Coder-1.5B-Instruct, Q4_K_M"
+    assert f"{head}\n\nNVIDIA\n\n| road |" in page
+    assert "| plain |\n\nOther work ran beside it.\n" in page
+    assert "Not measured yet: mmlu-smollm2, mmlu-gemma3-270m, mmlu-qwen-1.5b, callback-" in page
     row = "| Qwen2.5-Coder-0.5B-Instruct, Q4_K_M | 200 | 42.0 (35.3 to 48.9) | 50 | 2.3e-05 | 0 |"
     assert row in page
 

@@ -26,6 +26,9 @@ def test_the_table_is_what_was_measured(monkeypatch):
     assert f"{changed} of 500 answers of SmolLM2-135M changed" in page
     plain = found["8 bits, transformers alone"]["changed"]  # so it is not forgetmap that differs
     assert f"transformers alone, one option at a time, changed {plain} of the same 500" in page
+    assert parity.is_within_eight_bits("8 bits (bitsandbytes)", found)
+    worse = found | {"8 bits, transformers alone": found["8 bits (bitsandbytes)"] | {"changed": 45}}
+    assert not parity.is_within_eight_bits("8 bits (bitsandbytes)", worse)
     split = found["float32, tensor parallel, two processes"]
     assert split["verdict"] == "same"
     assert f"[{split['apart']:.2g} nats apart from one at most, and none of 500 answers" in page
