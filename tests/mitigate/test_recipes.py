@@ -25,6 +25,7 @@ from forgetmap.mitigate.train.recipes import (
     Retained,
     Rewarded,
     SelfDistilled,
+    _holds_weights,
     provenance,
     train,
 )
@@ -138,6 +139,23 @@ def test_checkpoints_that_nothing_tells_of_are_not_continued(tmp_path: Path) -> 
     (tmp_path / "out" / "checkpoint-5").mkdir(parents=True)
     with pytest.raises(InputError, match="checkpoints of an unknown run"):
         train(Recipe(), tmp_path / "before", Materials(NEW), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("files", "holds"),
+    [
+        (["config.json", "model.safetensors"], True),
+        (["config.json", "model-00001-of-00002.safetensors"], True),
+        (["adapter_config.json", "adapter_model.safetensors"], True),
+        (["config.json", "training_args.bin"], False),
+        (["adapter_config.json", "model.safetensors"], False),
+        ([], False),
+    ],
+)
+def test_a_model_is_its_config_and_weights(tmp_path: Path, files: list[str], holds: bool) -> None:
+    for name in files:
+        (tmp_path / name).touch()
+    assert _holds_weights(tmp_path) is holds
 
 
 @pytest.mark.model

@@ -22,6 +22,7 @@ from forgetmap.base.model import read_sealed, sealed
 from forgetmap.base.words import brief
 from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
 from forgetmap.evaluate.questions import Suite
+from forgetmap.mitigate.train.sharded import tell_all
 from forgetmap.samples.identity import as_json
 
 if TYPE_CHECKING:
@@ -336,12 +337,42 @@ def train(
             callback.attach(trainer)
         trainer.add_callback(callback)
     trainer.train(resume_from_checkpoint=goes_on)
-    trainer.save_model(str(out))  # every process has a part in this, where weights are sharded
-    if trainer.is_world_process_zero():
-        job.tokenizer.save_pretrained(str(out))
-        write_manifest(out, told)
-    trainer.accelerator.wait_for_everyone()
+    _save(trainer, job.tokenizer, out, told)
     return out
+
+
+def _save(trainer: Any, tokenizer: PreTrainedTokenizerBase, out: Path, told: Any) -> None:
+    """Write down what was trained; every process has a part in this, where weights are sharded."""
+    if trainer.is_fsdp_enabled:
+        # accelerate's default keeps the parts apart, and then the trainer writes no model at all
+        trainer.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
+    trainer.save_model(str(out))
+    trouble = None
+    if trainer.is_world_process_zero():
+        if _holds_weights(out):
+            tokenizer.save_pretrained(str(out))
+            write_manifest(out, told)
+        else:
+            trouble = (
+                f"{out}: the trainer wrote no weights; with DeepSpeed's ZeRO-3, set "
+                "stage3_gather_16bit_weights_on_model_save"
+            )
+    _, trouble = tell_all(trainer, False, trouble)
+    if trouble is not None:
+        raise InputError(trouble)
+
+
+def _holds_weights(folder: Path) -> bool:
+    """Whether a folder has a model or an adapter, with weights."""
+    # By name: the trainer's own arguments are a file `.bin`, too.
+    wanted = {
+        "config.json": ("model*.safetensors", "pytorch_model*.bin"),
+        "adapter_config.json": ("adapter_model*.safetensors", "adapter_model*.bin"),
+    }
+    return any(
+        (folder / config).is_file() and any(any(folder.glob(name)) for name in names)
+        for config, names in wanted.items()
+    )
 
 
 _MANIFEST = "recipe.json"
