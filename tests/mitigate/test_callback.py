@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import re
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -284,6 +286,31 @@ def test_without_transformers_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(callback_module, "Trainer", None)
     with pytest.raises(InputError, match=re.escape("pip install 'forgetmap[train]'")):
         ForgettingCallback(anchors(), tmp_path)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_failed_gathering_is_told_to_all(first, monkeypatch, tmp_path):
+    """The others wait for the word of the first process, so there must be one."""
+    told = []
+
+    @contextmanager
+    def gathered(*_args, **_options):
+        if first:
+            raise OSError("disk is full")
+        yield None
+
+    def tell_all(_trainer, found, trouble):
+        told.append(trouble)
+        return found, "disk is full"
+
+    monkeypatch.setattr(callback_module, "Trainer", object)
+    monkeypatch.setattr(callback_module, "gathered", gathered)
+    monkeypatch.setattr(callback_module, "tell_all", tell_all)
+    watch = ForgettingCallback(anchors(), tmp_path)
+    watch.attach(SimpleNamespace(accelerator=SimpleNamespace(is_main_process=first)))
+    with pytest.raises(OSError if first else InputError, match="disk is full"):
+        watch._together(lambda: True)
+    assert told == ["disk is full" if first else None]
 
 
 # --- with a tiny model ----------------------------------------------------------------------------

@@ -199,15 +199,19 @@ class ForgettingCallback(TrainerCallback):  # type: ignore[misc]
 
         What it cannot do is an error in all of them: the others must not wait for ever.
         """
-        found, trouble = False, None
+        found = False
+        own: Exception | None = None
         chat = self._asking.chat
-        with gathered(self._trainer, self._run.path, chat=chat) as self._saved:
-            if self._trainer.accelerator.is_main_process:
-                try:
+        try:
+            with gathered(self._trainer, self._run.path, chat=chat) as self._saved:
+                if self._trainer.accelerator.is_main_process:
                     found = look()
-                except InputError as error:
-                    trouble = str(error)
-        found, trouble = tell_all(self._trainer, found, trouble)
+        except Exception as error:  # whatever it is: to gather fails as well, as on a full disk
+            own = error
+        said = None if own is None else str(own) or repr(own)
+        found, trouble = tell_all(self._trainer, found, said)
+        if own is not None:
+            raise own
         if trouble is not None:
             raise InputError(trouble)
         return found

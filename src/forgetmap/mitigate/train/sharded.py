@@ -48,7 +48,13 @@ def gathered(trainer: Any, near: Path, *, chat: bool | None) -> Iterator[Model |
         getattr(processing, "tokenizer", processing).save_pretrained(folder)
         base, adapter = _names(network, folder)
         with _loading_whole():
-            yield LocalModel(base, adapter, Running(device=str(accelerator.device)), chat=chat)
+            running = Running(device=_device_name(accelerator.device))
+            yield LocalModel(base, adapter, running, chat=chat)
+
+
+def _device_name(device: Any) -> str:
+    """A device as `--device` takes it: torch numbers processors too, and there is only one."""
+    return str(device) if device.type == "cuda" else str(device.type)
 
 
 @contextmanager
