@@ -22,7 +22,7 @@ from forgetmap.base.model import read_sealed, sealed
 from forgetmap.base.words import brief
 from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
 from forgetmap.evaluate.questions import Suite
-from forgetmap.mitigate.train.sharded import tell_all
+from forgetmap.mitigate.train.sharded import is_sharded, tell_all
 from forgetmap.samples.identity import as_json
 
 if TYPE_CHECKING:
@@ -223,6 +223,11 @@ class PulledBack(Recipe):
         from forgetmap.mitigate.train.trainers import PullBack
 
         trainer = super().trainer(job)
+        if is_sharded(trainer):
+            raise InputError(
+                f"{self.name}: needs whole weights; start it without FSDP and DeepSpeed, or take "
+                "another method"
+            )
         trainer.add_callback(PullBack(trainer.model, self.share, self.every))
         return trainer
 
