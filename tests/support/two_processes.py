@@ -1,6 +1,6 @@
 """One of two processes that train together; started by torchrun from the tests.
 
-torchrun --nproc_per_node 2 two_processes.py BASE FOLDER SUITE train|gather
+torchrun --nproc_per_node 2 two_processes.py BASE FOLDER SUITE train|gather|recipe
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_
 from torch.distributed.fsdp import fully_shard
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+import fsdp_on_cpu
+
+ROWS = [{"prompt": f"Question {n}?", "completion": f" {n * 7 % 10}"} for n in range(40)]
+
 
 def train(base: str, folder: Path, suite: str) -> None:
     """Whole weights in both: the first probes, and both stop once it is over the budget."""
@@ -24,7 +28,6 @@ def train(base: str, folder: Path, suite: str) -> None:
 
     from forgetmap.mitigate.train.callback import ForgettingCallback
 
-    rows = [{"prompt": f"Question {n}?", "completion": f" {n * 7 % 10}"} for n in range(40)]
     trainer = SFTTrainer(
         model=AutoModelForCausalLM.from_pretrained(base),
         args=SFTConfig(
@@ -32,7 +35,7 @@ def train(base: str, folder: Path, suite: str) -> None:
             learning_rate=1e-2, use_cpu=True, report_to=[], save_strategy="no", bf16=False,
             gradient_checkpointing=False, dataloader_pin_memory=False,
         ),
-        train_dataset=Dataset.from_list(rows),
+        train_dataset=Dataset.from_list(ROWS),
         processing_class=AutoTokenizer.from_pretrained(base),
     )  # fmt: skip
     watch = ForgettingCallback(suite, folder / "probes", every=5, budget=0.01, when_exceeded="stop")
@@ -61,12 +64,35 @@ def gather(base: str, folder: Path, suite: str) -> None:
         is_fsdp_enabled=True, is_deepspeed_enabled=False, accelerator=accelerator,
         model_wrapped=network, processing_class=AutoTokenizer.from_pretrained(base),
     )  # fmt: skip
-    own = sum(weight.to_local().numel() for weight in network.parameters())
     with gathered(trainer, folder, chat=False) as model:
         if model is not None:
             evaluate(model, suite, folder / "gathered")
     torch.distributed.barrier()
-    tell(folder, {"own": own, "all": sum(weight.numel() for weight in network.parameters())})
+    tell(folder, sizes(network))
+
+
+def recipe(base: str, folder: Path, suite: str) -> None:
+    """A recipe under accelerate's FSDP2, watched; and one that sharded weights cannot follow."""
+    from forgetmap.base.errors import InputError
+    from forgetmap.mitigate.train.callback import ForgettingCallback
+    from forgetmap.mitigate.train.recipes import Materials, PulledBack, Recipe, train
+
+    size = {"steps": 4, "batch": 4, "learning_rate": 1e-2}
+    watch = ForgettingCallback(suite, folder / "probes", every=2)
+    train(Recipe(**size), base, Materials(ROWS), folder / "model", callbacks=[watch])
+    said = ""
+    try:
+        train(PulledBack(**size), base, Materials(ROWS), folder / "pulled")
+    except InputError as error:
+        said = str(error)
+    tell(folder, {"said": said, **sizes(watch._trainer.model)})
+
+
+def sizes(network: torch.nn.Module) -> dict[str, int]:
+    """How many numbers this process holds, and how many there are."""
+    weights = list(network.parameters())
+    own = sum(weight.to_local().numel() for weight in weights)
+    return {"own": own, "all": sum(weight.numel() for weight in weights)}
 
 
 def tell(folder: Path, found: dict) -> None:
@@ -75,7 +101,10 @@ def tell(folder: Path, found: dict) -> None:
 
 
 if __name__ == "__main__":
-    Accelerator(cpu=True)  # makes the group of processes
     base, folder, suite, what = sys.argv[1:]
-    {"train": train, "gather": gather}[what](base, Path(folder), suite)
+    if what == "recipe":
+        fsdp_on_cpu.allow()  # the trainer's own accelerator then makes the group
+    else:
+        Accelerator(cpu=True)  # makes the group of processes
+    {"train": train, "gather": gather, "recipe": recipe}[what](base, Path(folder), suite)
     torch.distributed.destroy_process_group()
