@@ -19,7 +19,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite, Task
 from forgetmap.evaluate.run import evaluate
-from forgetmap.evaluate.watch import Watch, find_checkpoints, is_whole
+from forgetmap.evaluate.watch import CHOSEN, Watch, find_checkpoints, is_whole
 from logs import Workplace
 
 pytestmark = [pytest.mark.model, pytest.mark.filterwarnings("ignore")]
@@ -102,6 +102,32 @@ def test_what_is_finished_is_not_asked_again(run, tiny, tmp_path):  # noqa: F811
     again.start()
     assert list(again.checkpoints()) == ["checkpoint-100"]
     assert (tmp_path / "out" / "checkpoint-20" / "manifest.json").stat().st_mtime_ns == asked
+
+
+def test_a_watch_that_goes_on_asks_as_much_as_before(run, tiny, tmp_path):  # noqa: F811
+    write_jsonl(tmp_path / "mine.jsonl", quiz(20))
+    told = []
+    options = {"seconds": 1e-9, "say": told.append}  # time for the first round alone
+    first = watch(run, tiny, **options)
+    first.start()
+    assert first.limit == 4
+    again = watch(run, tiny, **options)
+    again.start()
+    assert again.limit == 4
+    assert told[0].endswith(", 4 questions")
+    assert told[1].endswith(f", 4 questions, as many as before ({tmp_path / 'out' / CHOSEN})")
+    more = watch(run, tiny, seconds=600)  # another budget chooses anew
+    more.start()
+    assert more.limit is None
+
+
+def test_a_damaged_memory_of_the_limit_is_refused(run, tiny):  # noqa: F811
+    watched = watch(run, tiny)
+    watched.out.mkdir()
+    terms = {"terms": watched._terms(), "limit": "many"}
+    (watched.out / CHOSEN).write_text(json.dumps(terms))
+    with pytest.raises(InputError, match="not a number of questions"):
+        watched.start()
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):

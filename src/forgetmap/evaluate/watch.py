@@ -21,14 +21,18 @@ from pathlib import Path
 from typing import Any
 
 from forgetmap.base.errors import InputError
+from forgetmap.base.files import write_text
+from forgetmap.base.model import read_sealed, sealed
 from forgetmap.evaluate.check import ask_in_time
 from forgetmap.evaluate.models import Running
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.results import MANIFEST, read_manifest
-from forgetmap.evaluate.run import Questions, evaluate
+from forgetmap.evaluate.run import Questions, evaluate, load_suite
 
 BEFORE = "before"
 """The folder of the answers that all checkpoints are compared with."""
+CHOSEN = "watch.json"
+"""Keeps how many questions the time has chosen."""
 _MOST_FAILURES = 3
 """Of one checkpoint, until it is left alone."""
 
@@ -57,14 +61,43 @@ class Watch:
     wait: Callable[[float], None] = time.sleep
 
     def start(self) -> None:
-        """Ask the model before; what it answers in the time is what all checkpoints are asked."""
-        self.limit = self._apart(
-            partial(
-                ask_in_time, self.before, self.suite, self.out / BEFORE,
-                seconds=self.seconds, asking=self.asking, running=self.running,
-            )
-        )  # fmt: skip
-        self.say(f"before: {self.before}, {_asked(self.out / BEFORE):,} questions")
+        """Ask the model before; what it answers in the time is what all checkpoints are asked.
+
+        A watch that goes on asks as much as it did: finished answers take no time, so more would
+        fit into the time, and every checkpoint would be asked again.
+        """
+        path, terms = self.out / CHOSEN, self._terms()
+        kept = read_sealed(path) if path.is_file() else {}
+        again = kept.get("terms") == terms and "limit" in kept
+        if again:
+            self.limit = _checked_limit(path, kept["limit"])
+            self._apart(self._work(self.before, BEFORE))
+        else:
+            self.limit = self._apart(
+                partial(
+                    ask_in_time, self.before, self.suite, self.out / BEFORE,
+                    seconds=self.seconds, asking=self.asking, running=self.running,
+                )
+            )  # fmt: skip
+            content = sealed({"terms": terms, "limit": self.limit})
+            write_text(path, json.dumps(content, indent=2) + "\n")
+        more = f", as many as before ({path})" if again else ""
+        self.say(f"before: {self.before}, {_asked(self.out / BEFORE):,} questions{more}")
+
+    def _terms(self) -> dict[str, Any]:
+        """What the number of questions was chosen for; for anything else it is chosen anew."""
+        suite = load_suite(self.suite, self.asking.seed)
+        return {
+            "suite": f"{suite.name} {suite.version}",
+            "seed": self.asking.seed,
+            "seconds": self.seconds,
+        }
+
+    def _work(self, model: str, name: str) -> Callable[[], None]:
+        """To ask a model as many questions as all, into `OUT/NAME`."""
+        return partial(
+            _evaluate, model, self.suite, self.out / name, self.asking, self.running, self.limit
+        )
 
     def checkpoints(self) -> Iterator[str]:
         """The name of each checkpoint once its answers are in `OUT/NAME`, in order of its steps."""
@@ -100,12 +133,7 @@ class Watch:
         adapter = (path / "adapter_config.json").is_file()
         model = f"{self.before}+{path}" if adapter else str(path)
         try:
-            self._apart(
-                partial(
-                    _evaluate, model, self.suite, self.out / path.name,
-                    self.asking, self.running, self.limit,
-                )
-            )  # fmt: skip
+            self._apart(self._work(model, path.name))
         except InputError as error:
             failures[path.name] += 1
             left = _MOST_FAILURES - failures[path.name]
@@ -129,6 +157,12 @@ def _evaluate(
     model: str, suite: Questions, out: Path, asking: Asking, running: Running, limit: int | None
 ) -> None:
     evaluate(model, suite, out, asking=asking, running=running, limit=limit)
+
+
+def _checked_limit(path: Path, limit: Any) -> int | None:
+    if limit is None or (type(limit) is int and limit > 0):
+        return limit
+    raise InputError(f"{path}: its limit is not a number of questions; remove the file")
 
 
 def _asked(out: Path) -> int:
