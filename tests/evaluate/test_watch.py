@@ -5,9 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
+import signal
+import subprocess
+import sys
 import threading
+import time
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -128,6 +133,48 @@ def test_a_damaged_memory_of_the_limit_is_refused(run, tiny):  # noqa: F811
     (watched.out / CHOSEN).write_text(json.dumps(terms))
     with pytest.raises(InputError, match="not a number of questions"):
         watched.start()
+
+
+WAITING = """
+import os, sys, time
+from functools import partial
+from pathlib import Path
+from forgetmap.evaluate.watch import Watch
+
+def work(file):
+    Path(file).write_text(str(os.getpid()))
+    time.sleep(600)
+
+if __name__ == "__main__":
+    Watch(Path("."), "none", Path("."))._apart(partial(work, sys.argv[1]))
+"""
+
+
+def lives(process):
+    """Whether a process runs; one that nobody has waited for yet is dead all the same."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(happened, seconds=120):
+    end = time.monotonic() + seconds
+    while not (found := happened()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+def test_the_worker_of_a_killed_watch_ends(tmp_path):
+    script, file = tmp_path / "waiting.py", tmp_path / "worker"
+    script.write_text(WAITING)
+    with subprocess.Popen([sys.executable, script, file]) as watching:
+        worker = int(until(lambda: file.exists() and file.read_text()))
+        watching.kill()
+    assert watching.returncode == -signal.SIGKILL
+    until(lambda: not lives(worker), seconds=20)
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):

@@ -8,7 +8,9 @@ on where it stopped.
 from __future__ import annotations
 
 import json
+import os
 import re
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -147,10 +149,21 @@ class Watch:
     def _apart(self, work: Callable[[], Any]) -> Any:
         """Do it in a process of its own, which gives all its memory back."""
         try:
-            with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            with ProcessPoolExecutor(1, get_context("spawn"), _end_with, (os.getpid(),)) as pool:
                 return pool.submit(work).result()
         except BrokenProcessPool as error:
             raise InputError("its process died; finished answers are kept") from error
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent has died, or it would hold its memory for minutes."""
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)  # the work holds the main thread, and nobody waits for what it finds
+
+    threading.Thread(target=look, daemon=True).start()
 
 
 def _evaluate(
