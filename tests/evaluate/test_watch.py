@@ -23,6 +23,7 @@ from test_evaluate import other, quiz, tiny, write_jsonl  # noqa: F401 - fixture
 from forgetmap.base.errors import InputError
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.questions import Suite, Task
+from forgetmap.evaluate.results import read_manifest
 from forgetmap.evaluate.run import evaluate
 from forgetmap.evaluate.watch import CHOSEN, Watch, find_checkpoints, is_whole
 from logs import Workplace
@@ -103,9 +104,15 @@ def test_what_is_finished_is_not_asked_again(run, tiny, tmp_path):  # noqa: F811
     assert next(first.checkpoints()) == "checkpoint-20"  # and then the machine dies
     shutil.rmtree(run / "checkpoint-20")  # as trainers do with old ones
     asked = (tmp_path / "out" / "checkpoint-20" / "manifest.json").stat().st_mtime_ns
-    again = watch(run, tiny)
+    shutil.copytree(tmp_path / "out" / "checkpoint-20", tmp_path / "out" / "checkpoint-30")
+    other_suite = tmp_path / "out" / "checkpoint-30" / "manifest.json"
+    other_suite.write_text(json.dumps(read_manifest(other_suite.parent) | {"suite_version": "0"}))
+    told = []
+    again = watch(run, tiny, say=told.append)
     again.start()
-    assert list(again.checkpoints()) == ["checkpoint-100"]
+    assert list(again.checkpoints()) == ["checkpoint-20", "checkpoint-100"]
+    assert told[1] == "checkpoint-20: is gone, 60 questions asked before"
+    assert told[2].startswith("checkpoint-30: is gone, and was not asked the same")
     assert (tmp_path / "out" / "checkpoint-20" / "manifest.json").stat().st_mtime_ns == asked
 
 
@@ -227,9 +234,11 @@ def test_the_command_draws_a_page_and_stops_at_a_limit(run, tiny, hook, work: Wo
     page = (work / "forgetmap-watch" / "lineage.html").read_text()
     assert 'http-equiv="refresh"' in page
     assert "checkpoint-100" in page
+    shutil.rmtree(run / "checkpoint-20")  # its answers stay on the page
     address = f"http://127.0.0.1:{hook.server_port}"
     limit = ("--gate", "max-forgetting=0.0001", "--webhook", address)
     broken = work.run(*base, "--every", "0", *limit)
     assert broken.exit_code == 1, broken.output
     assert hook.posted == [{"checkpoint": "checkpoint-100", "breaks": ["max-forgetting=0.0001"]}]
+    assert "checkpoint-20" in (work / "forgetmap-watch" / "lineage.html").read_text()
     work.refused(*base, "--gate", "sometimes=1", says=["sometimes"])

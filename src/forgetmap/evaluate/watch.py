@@ -7,6 +7,7 @@ on where it stopped.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -37,6 +38,8 @@ CHOSEN = "watch.json"
 """Keeps how many questions the time has chosen."""
 _MOST_FAILURES = 3
 """Of one checkpoint, until it is left alone."""
+_SAME = ("suite", "suite_version", "suite_seed", "seed", "requests")
+"""Parts of the manifests of two models that were asked the same."""
 
 
 @dataclass
@@ -102,16 +105,26 @@ class Watch:
         )
 
     def checkpoints(self) -> Iterator[str]:
-        """The name of each checkpoint once its answers are in `OUT/NAME`, in order of its steps."""
+        """The name of each checkpoint once its answers are in `OUT/NAME`, in order of its steps.
+
+        So are those that an earlier watch has asked and the trainer has removed since.
+        """
         ended: set[str] = set()  # answered, or given up
         failures: Counter[str] = Counter()
         states: dict[str, Any] = {}
         news = self.clock()
         while True:
             before, states = states, self._states()
-            for name in [name for name in states if name not in ended]:
+            names = sorted({*states, *self._finished()} - ended, key=_by_number)
+            for name in names:
                 finished = (self.out / name / MANIFEST).is_file()
-                if not finished and before.get(name) != states[name]:
+                if finished and not (self.folder / name).exists():
+                    ended.add(name)
+                    if self._is_of_this_watch(name):
+                        yield name
+                elif name not in states:
+                    continue  # it is not whole, or being removed
+                elif not finished and before.get(name) != states[name]:
                     news = self.clock()  # it is new, or was still written since the last look
                 elif self._ask(self.folder / name, failures):
                     ended.add(name)
@@ -123,6 +136,21 @@ class Watch:
             if self.idle is not None and quiet >= 60 * self.idle and states.keys() <= ended:
                 return
             self.wait(self.every)
+
+    def _finished(self) -> list[str]:
+        """What has answers, whether its checkpoint is still there or not."""
+        names = (path.parent.name for path in self.out.glob(f"*/{MANIFEST}"))
+        return [name for name in names if name != BEFORE]
+
+    def _is_of_this_watch(self, name: str) -> bool:
+        """Whether a checkpoint that is gone was asked the same as the others; it is told."""
+        with contextlib.suppress(InputError):  # something else has written there
+            ours, before = (read_manifest(self.out / folder) or {} for folder in (name, BEFORE))
+            if all(ours.get(part) == before.get(part) for part in _SAME):
+                self.say(f"{name}: is gone, {_asked(self.out / name):,} questions asked before")
+                return True
+        self.say(f"{name}: is gone, and was not asked the same questions; it is left out")
+        return False
 
     def _states(self) -> dict[str, Any]:
         """The checkpoints that are whole, and what would change if one were written on."""
@@ -204,13 +232,13 @@ def find_checkpoints(folder: Path) -> list[Path]:
         for path in paths
         if any((path / name).is_file() for name in ("config.json", "adapter_config.json"))
     ]
-    return sorted(found, key=_by_number)
+    return sorted(found, key=lambda path: _by_number(path.name))
 
 
-def _by_number(path: Path) -> list[tuple[int, str]]:
+def _by_number(name: str) -> list[tuple[int, str]]:
     return [
         (int(part), "") if part.isdecimal() and len(part) < 20 else (0, part)
-        for part in re.split(r"(\d+)", path.name)
+        for part in re.split(r"(\d+)", name)
     ]
 
 
