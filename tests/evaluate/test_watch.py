@@ -184,6 +184,20 @@ def test_the_worker_of_a_killed_watch_ends(tmp_path):
     until(lambda: not lives(worker), seconds=20)
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--budget", "0s"),
+        ("--budget", "save"),
+        ("--every", "2h"),
+        ("--every", "-1"),
+        ("--every", "nan"),
+    ],
+)
+def test_a_time_is_seconds_or_minutes(option, run, work: Workplace):
+    work.refused("watch", run, "--before", "x", *option, says=[" ".join(option), "60, 60s, 2m"])
+
+
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot be watched"):
         find_checkpoints(tmp_path / "nowhere")
@@ -237,7 +251,7 @@ def test_the_command_draws_a_page_and_stops_at_a_limit(run, tiny, hook, work: Wo
     shutil.rmtree(run / "checkpoint-20")  # its answers stay on the page
     address = f"http://127.0.0.1:{hook.server_port}"
     limit = ("--gate", "max-forgetting=0.0001", "--webhook", address)
-    broken = work.run(*base, "--every", "0", *limit)
+    broken = work.run(*base, "--every", "save", "--budget", "1m", *limit)
     assert broken.exit_code == 1, broken.output
     assert hook.posted == [{"checkpoint": "checkpoint-100", "breaks": ["max-forgetting=0.0001"]}]
     assert "checkpoint-20" in (work / "forgetmap-watch" / "lineage.html").read_text()

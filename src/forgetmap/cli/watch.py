@@ -37,14 +37,14 @@ def watch(
         str, typer.Option(metavar="MODEL", help="The model that training began with.")
     ],
     suite: SuiteNames = ["atlas"],  # noqa: B006 - typer copies it
-    seconds: Annotated[
-        float,
+    budget: Annotated[
+        str,
         typer.Option(
-            "--budget",
-            metavar="SECONDS",
-            help="Time for each checkpoint: as much is asked as the model before answers in it.",
+            metavar="TIME",
+            help="For each checkpoint, as 60, 60s or 2m: as much is asked as the model before "
+            "answers in it.",
         ),
-    ] = 60,
+    ] = "60",
     new: New = None,
     gate: Annotated[
         list[str] | None,
@@ -67,8 +67,13 @@ def watch(
         ),
     ] = Path("forgetmap-watch"),
     every: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Time between two looks at the folder.")
-    ] = 10,
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="Between two looks at the folder, as 10, 10s or 2m; save is the same as 10. Every "
+            "checkpoint is asked in any case.",
+        ),
+    ] = "10",
     idle: Annotated[
         float | None,
         typer.Option(
@@ -94,7 +99,7 @@ def watch(
 
     Examples:
 
-      forgetmap watch runs/sft --before runs/base --budget 60 --gate max-forgetting=0.03
+      forgetmap watch runs/sft --before runs/base --budget 60s --gate max-forgetting=0.03
 
       forgetmap watch runs/sft --before runs/base --idle 0
     """
@@ -113,6 +118,8 @@ def watch(
     with clear_errors():
         for limit in gate or []:
             parse_limit(limit)
+        seconds = seconds_of(budget, "--budget", least=0.001)
+        pause = seconds_of("10" if every == "save" else every, "--every", "save")
         if webhook:
             check_address(webhook, "--webhook", "the service behind it")
         find_checkpoints(folder)
@@ -123,7 +130,7 @@ def watch(
             Running(
                 dtype, device, batch_size(batch), None, quantize, max_memory, attention, trust_code
             ),
-            every, idle, say,
+            pause, idle, say,
         )  # fmt: skip
         watched.start()
         names: list[str] = []
@@ -135,6 +142,26 @@ def watch(
             if broken and not keep_going:
                 raise typer.Exit(1)
         say(f"{len(names)} checkpoints; {out / PAGE if names else 'no page'}")
+
+
+def seconds_of(text: str, option: str, other: str = "", least: float = 0) -> float:
+    """The seconds of a time as people write it; `other` is what the option takes besides.
+
+    Example:
+        >>> [seconds_of(text, "--budget") for text in ("60", "60s", "1.5 m")]
+        [60.0, 60.0, 90.0]
+    """
+    import re
+
+    from forgetmap.base.errors import InputError
+
+    found = re.fullmatch(r"(\d{1,9}|\d{0,9}\.\d{1,9})\s*([sm]?)", text, re.ASCII)
+    seconds = float(found[1]) * (60 if found[2] == "m" else 1) if found else -1
+    if seconds < least:
+        forms = ", ".join(["60", "60s", "2m", *filter(None, [other])])
+        above = " above 0" if least else ""
+        raise InputError(f"{option} {text}: must be a time{above}, written as one of {forms}")
+    return seconds
 
 
 PAGE = "lineage.html"
