@@ -60,3 +60,10 @@ def test_the_action_installs_its_own_checkout():
     assert action["inputs"]["install"]["default"] == ""
     told = step["env"]["FORGETMAP_INSTALL"]
     assert told == "${{ inputs.install || github.action_path }}"
+
+
+def test_a_release_is_tried_as_a_package_before_it_is_published():
+    flow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
+    run = [step["run"] for step in flow["jobs"]["build"]["steps"] if "run" in step]
+    assert run == ["make check test", "make package", "make release"]
+    assert flow["jobs"]["publish"]["needs"] == "build"
