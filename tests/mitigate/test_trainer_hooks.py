@@ -16,10 +16,14 @@ from types import ModuleType
 
 import pytest
 import yaml
+from pyarrow import parquet
 
+import forgetmap
 from forgetmap.base.errors import InputError
+from forgetmap.mitigate.replay.build import MESSAGES, build_replay
 from forgetmap.mitigate.train import llamafactory
 from forgetmap.mitigate.train.callback import callback_by
+from forgetmap.samples.table import Samples
 from places import ROOT
 from tiny_llama import TEXT, make_tiny_model
 
@@ -54,8 +58,54 @@ def test_the_settings_of_the_docs_are_five_lines_and_known():
     for settings in told:
         assert set(settings) <= {"suite", "out", "every", "limit", "budget", "when_exceeded"}
     assert shown[0]["plugins"] == [f"{PLUGIN}.ForgettingPlugin"]
-    (entry,) = [json.loads(block) for block in blocks("json")]
-    assert entry["replay"]["formatting"] == "openai"
+
+
+@pytest.fixture
+def replay(tmp_path):
+    """A replay set as `forgetmap replay` writes it, with a turn of each role."""
+    logs = []
+    for name, right in (("before", 1.0), ("after", 0.0)):
+        rows = [
+            {"model": name, "task": "t", "item": n, "score": right, "prompt": f"Is {n} odd?"}
+            for n in range(20)
+        ]
+        Samples.from_rows(rows).write(tmp_path / f"{name}.parquet")
+        logs.append(tmp_path / f"{name}.parquet")
+    forgetmap.compare(*logs, save=tmp_path / "map", draws=100)
+    turns = [("system", "Be brief."), ("user", "Who wrote Utopia?"), ("assistant", "More.")]
+    messages = [{"role": role, "content": text} for role, text in turns]
+    row = {"messages": messages, "task": "t"}
+    (tmp_path / "pool.jsonl").write_text(json.dumps(row) + "\n")
+    build_replay(tmp_path / "map", tmp_path / "replay", 1, pool=tmp_path / "pool.jsonl", logs=logs)
+    return tmp_path / "replay" / MESSAGES
+
+
+def test_llamafactory_is_told_the_names_that_the_written_rows_have(replay):
+    """It takes no defaults for tags, once some are named."""
+    (block,) = blocks("json")
+    assert len(block.splitlines()) <= 5
+    (entry,) = json.loads(block).values()
+    assert (entry["file_name"], entry["formatting"]) == (replay.name, "openai")
+    (row,) = [json.loads(line) for line in replay.read_text().splitlines()]
+    tags = entry["tags"]
+    turns = row[entry["columns"]["messages"]]
+    assert all(set(turn) == {tags["role_tag"], tags["content_tag"]} for turn in turns)
+    roles = [turn[tags["role_tag"]] for turn in turns]
+    assert roles == [tags["system_tag"], tags["user_tag"], tags["assistant_tag"]]
+
+
+@pytest.mark.extras
+@pytest.mark.filterwarnings("ignore")
+def test_verl_gets_parquet_with_a_column_of_messages(replay, monkeypatch):
+    pytest.importorskip("datasets", reason="needs the extra `train`")
+    (code,) = [block for block in blocks("py") if "to_parquet" in block]
+    monkeypatch.chdir(replay.parents[1])
+    exec(compile(code, "trainers.md", "exec"), {})
+    (row,) = parquet.read_table(replay.with_suffix(".parquet")).to_pylist()
+    assert row["messages"] == json.loads(replay.read_text())["messages"]
+    (line,) = blocks("sh")
+    assert "replay/replay.parquet" in line
+    assert "data.messages_key=messages" in line
 
 
 def test_what_is_not_installed_is_one_line(tmp_path, capsys):
