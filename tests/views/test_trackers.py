@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -57,6 +61,46 @@ def test_bad_trackers_are_one_line(result: ForgettingMap, monkeypatch) -> None:
     monkeypatch.setitem(trackers.TRACKERS, "wandb", missing)
     with pytest.raises(InputError, match=r"forgetmap\[track\]"):
         log_map(result, "wandb")
+
+
+@pytest.mark.extras
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("place", [None, "runs"], ids=["default", "folder"])
+def test_where_mlflow_has_no_place_to_write_the_variables_are_named(
+    place: str | None, tmp_path: Path
+) -> None:
+    """In a process of its own, since MLflow keeps in memory where it wrote before."""
+    pytest.importorskip("mlflow", reason="needs the extra `track`")
+    if place is None and find_spec("sqlalchemy"):
+        pytest.skip("all of MLflow is installed, which can write to its default")
+    settings = {name: value for name, value in os.environ.items() if "MLFLOW" not in name}
+    if place:
+        settings["MLFLOW_TRACKING_URI"] = str(tmp_path / place)
+    command = [sys.executable, "-m", "forgetmap", "compare", *map(str, example_logs())]
+    told = subprocess.run(
+        [*command, "--log", "mlflow"], cwd=tmp_path, env=settings, capture_output=True, text=True
+    )
+    assert told.returncode == 2
+    assert told.stderr.splitlines()[-1] == (
+        "forgetmap: --log mlflow: has no place to write to; set MLFLOW_TRACKING_URI to a server, "
+        "or to a folder together with MLFLOW_ALLOW_FILE_STORE=true"
+    )
+    assert "Traceback" not in told.stderr
+
+
+def test_another_error_of_mlflow_keeps_its_own_words(result: ForgettingMap, monkeypatch) -> None:
+    def broken(said: str) -> None:
+        def log(_result: ForgettingMap) -> str:
+            raise OSError(said)
+
+        monkeypatch.setitem(trackers.TRACKERS, "mlflow", log)
+
+    broken("got unsupported URI 'sqlite:///mlflow.db'")
+    with pytest.raises(InputError, match="set MLFLOW_TRACKING_URI to a server"):
+        log_map(result, "mlflow")
+    broken("server is away")
+    with pytest.raises(InputError, match=re.escape("did not take it (server is away)")):
+        log_map(result, "mlflow")
 
 
 @pytest.mark.extras

@@ -21,6 +21,13 @@ PROJECT = "forgetmap"
 MOST_ROWS = 2_000
 """Lost items in the table; trackers are slow with more. The page has all."""
 _TEXT = 2_000
+_NO_STORE = ("unsupported URI", "MLFLOW_ALLOW_FILE_STORE")
+"""In what MLflow says of a place it cannot write to: `mlflow-skinny` has no database, which is its
+default, and folders must be allowed."""
+_NEEDS_STORE = (
+    "has no place to write to; set MLFLOW_TRACKING_URI to a server, or to a folder together with "
+    "MLFLOW_ALLOW_FILE_STORE=true"
+)
 _COLUMNS = (
     *("task", "item_ref", "cause", "before", "after", "probability_before", "probability_after"),
     *("target", "answer_before", "answer_after", "prompt_before", "response_after"),
@@ -38,6 +45,8 @@ def log_map(result: ForgettingMap, tracker: str) -> str:
     except InputError:
         raise
     except Exception as error:  # a tracker raises whatever its server and its disk raise
+        if tracker == "mlflow" and any(part in str(error) for part in _NO_STORE):
+            raise InputError(f"--log mlflow: {_NEEDS_STORE}") from error
         raise InputError(f"--log {tracker}: did not take it ({brief(error)})") from error
 
 
