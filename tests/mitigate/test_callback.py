@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
+import subprocess
+import sys
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -724,6 +727,53 @@ def test_trl_trainers_keep_their_own_averages(kind, tiny, tmp_path):
     assert lines[0] == lines[1]  # means over all four steps, those before the probe among them
     assert len(lines[0]) > 5
     assert sorted(logged(made.state, "accuracy")) == [0, 3, 4]
+
+
+def train_with(tracker, tiny, folder):
+    """Train with a tracker; what the trainer logged as lost at each step goes into a file."""
+    watch = ForgettingCallback(anchors(20), folder / "probes", every=3)
+    made = trainer(tiny, folder / "out", callback=watch, report_to=[tracker])
+    made.train()
+    (folder / "lost.json").write_text(json.dumps(logged(made.state, "lost")))
+
+
+def probed_with(tracker, tiny, folder, settings):
+    """Train in a process of its own: trackers read their settings once, and keep runs in memory."""
+    pytest.importorskip(tracker, reason="needs the extra `track`")
+    code = (
+        "import sys; from pathlib import Path; from test_callback import train_with; "
+        "train_with(sys.argv[1], Path(sys.argv[2]), Path.cwd())"
+    )
+    places = [ROOT / "src", ROOT / "tests/support", ROOT / "tests/mitigate"]
+    around = {**os.environ, **settings, "PYTHONPATH": os.pathsep.join(map(str, places))}
+    command = [sys.executable, "-c", code, tracker, str(tiny)]
+    done = subprocess.run(command, cwd=folder, env=around, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lost = json.loads((folder / "lost.json").read_text())
+    assert sorted(lost, key=int) == ["0", "3", "6"]
+    assert len(set(lost.values())) == 3  # so that mixed up steps would show
+    return {int(step): value for step, value in lost.items()}
+
+
+@with_model
+def test_the_curve_reaches_mlflow(tiny, tmp_path):
+    place = (tmp_path / "runs").as_uri()
+    settings = {"MLFLOW_TRACKING_URI": place, "MLFLOW_ALLOW_FILE_STORE": "true"}
+    lost = probed_with("mlflow", tiny, tmp_path, settings)
+    (kept,) = tmp_path.glob("runs/*/*/metrics/forgetmap/lost")  # lines of time, value and step
+    told = [line.split() for line in kept.read_text().splitlines()]
+    assert {int(step): float(value) for _, value, step in told} == pytest.approx(lost)
+
+
+@with_model
+def test_the_curve_reaches_wandb(tiny, tmp_path):
+    settings = {f"WANDB_{name}": str(tmp_path) for name in ("DIR", "CACHE_DIR", "DATA_DIR")}
+    settings |= {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_CONSOLE": "off"}
+    lost = probed_with("wandb", tiny, tmp_path, settings)
+    (kept,) = tmp_path.rglob("run-*.wandb")
+    # The file is W&B's own, and binary: after the name come three bytes, then the number as text.
+    told = re.findall(rb"train/forgetmap/lost\x82\x01.([-+.\de]+)", kept.read_bytes(), re.DOTALL)
+    assert list(dict.fromkeys(map(float, told))) == pytest.approx(list(lost.values()))
 
 
 @with_model
