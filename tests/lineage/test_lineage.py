@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import random
+import shutil
 import subprocess
 import sys
 from itertools import pairwise
@@ -542,3 +543,21 @@ def test_logs_of_two_harnesses_are_paired_by_their_words(tmp_path: Path) -> None
     alone = forgetmap.compare(tmp_path / "base.jsonl", tmp_path / "sft", draws=DRAWS)
     assert found.comparison("base", "sft").total == alone.total
     assert found.comparison("base", "sft").settings == alone.settings
+
+
+def test_the_validations_of_verl_are_a_run_by_their_names(tmp_path: Path) -> None:
+    """It writes one file for each validation into one folder, named by the step alone."""
+    data = ROOT / "tests/data/verl"
+    for dump in (data / "before/0.jsonl", data / "after/40.jsonl"):
+        shutil.copy(dump, tmp_path)
+    later = (tmp_path / "40.jsonl").read_text().replace('"step": 40', '"step": 120')
+    (tmp_path / "120.jsonl").write_text(later)
+    found = lineage(tmp_path, draws=DRAWS)
+    (lines,), (run,) = found.life_lines, found.runs
+    assert lines.path == ["0", "40", "120"]  # by number, not by letters
+    assert [moment.dose for moment in run.moments] == [40, 120]
+    counts = {kind: count for kind, count in lines.counts.items() if count}
+    assert counts == {"kept": 1, "lost for good": 1, "learned": 1, "never known": 1}
+    alone = forgetmap.compare(data / "before", data / "after", draws=DRAWS).old
+    for step in ("40", "120"):
+        assert found.comparison("0", step).old.lost == alone.lost
