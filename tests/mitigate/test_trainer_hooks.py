@@ -203,3 +203,61 @@ def test_llamafactory_is_started_with_the_callback(anchor, tmp_path, monkeypatch
     from transformers import Trainer
 
     assert Trainer.__init__.__name__ == "__init__"
+
+
+def cells():
+    """The code of the notebook for Unsloth, cell by cell."""
+    book = json.loads((ROOT / "examples/unsloth.ipynb").read_text(encoding="utf-8"))
+    assert (book["nbformat"], book["nbformat_minor"]) == (4, 5)
+    assert len({cell["id"] for cell in book["cells"]}) == len(book["cells"])
+    for cell in book["cells"]:
+        code = cell["cell_type"] == "code"
+        wanted = {"cell_type", "id", "metadata", "source"}
+        assert set(cell) == wanted | ({"execution_count", "outputs"} if code else set())
+        if code:
+            assert (cell["execution_count"], cell["outputs"]) == (None, [])  # it was not run
+            yield "".join(cell["source"])
+
+
+def test_the_notebook_for_unsloth_is_one_and_is_named():
+    assert 5 <= len(list(cells())) <= 7
+    assert "examples/unsloth.ipynb" in PAGE
+
+
+@model
+@pytest.mark.filterwarnings("ignore")
+def test_the_notebook_for_unsloth_runs_with_a_stand_in(anchor, tmp_path, monkeypatch):
+    """The stand-in has the two methods that the notebook uses; the rest is TRL and forgetmap."""
+    for name in ("datasets", "trl"):
+        pytest.importorskip(name, reason="needs the extra `train`")
+    import trl
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    class FastLanguageModel:
+        @staticmethod
+        def from_pretrained(model_name, *, max_seq_length, load_in_4bit):
+            tiny = make_tiny_model(tmp_path / "tiny")
+            return AutoModelForCausalLM.from_pretrained(tiny), AutoTokenizer.from_pretrained(tiny)
+
+        @staticmethod
+        def get_peft_model(network, *, r, lora_alpha, target_modules):
+            config = LoraConfig(r=r, lora_alpha=lora_alpha, target_modules=target_modules)
+            return get_peft_model(network, config)
+
+    stand_in = ModuleType("unsloth")
+    stand_in.FastLanguageModel = FastLanguageModel
+    monkeypatch.setitem(sys.modules, "unsloth", stand_in)
+    usual = trl.SFTConfig
+    small = {"max_steps": 2, "use_cpu": True, "bf16": False, "report_to": "none"}
+    monkeypatch.setattr(trl, "SFTConfig", lambda **told: usual(**told | small))
+    monkeypatch.chdir(tmp_path)
+    row = json.dumps({"prompt": "The capital of France is", "completion": " Paris."})
+    (tmp_path / "data.jsonl").write_text(f"{row}\n" * 8)
+    told = {}
+    for number, code in enumerate(cells()):
+        code = code.replace('"atlas"', repr(str(anchor)))  # six questions in the place of hundreds
+        exec(compile(code, f"cell {number}", "exec"), told)
+    assert len(logged(told["trainer"])) == 2
+    assert told["found"].life_lines[0].path == ["step-0", "step-2"]
+    assert (tmp_path / "runs/lineage.html").is_file()
