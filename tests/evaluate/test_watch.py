@@ -198,6 +198,36 @@ def test_a_time_is_seconds_or_minutes(option, run, work: Workplace):
     work.refused("watch", run, "--before", "x", *option, says=[" ".join(option), "60, 60s, 2m"])
 
 
+def children(process):
+    """The processes that a process has started."""
+    found = []
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        found += map(int, task.read_text().split())
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+def test_a_killed_watch_loses_nothing(run, tiny, work: Workplace):  # noqa: F811
+    out, answers = work / "out", work / "out" / "checkpoint-20" / "answers.jsonl"
+    command = [sys.executable, "-m", "forgetmap", "watch", run, "--before", tiny, "--idle", "0"]
+    command += ["--suite", work / "mine.jsonl", "--out", out, "--every", "0"]
+    with subprocess.Popen(command) as watching:
+        until(lambda: (out / "checkpoint-100").is_dir())  # its process has begun to write
+        workers = children(watching.pid)
+        watching.kill()
+    assert watching.returncode == -signal.SIGKILL
+    assert workers
+    until(lambda: not any(map(lives, workers)), seconds=20)
+    assert not (out / "checkpoint-100" / "manifest.json").exists(), "it was over before"
+    kept = answers.read_bytes()
+    shutil.rmtree(run / "checkpoint-20")
+    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    assert "as many as before" in told.stdout
+    assert answers.read_bytes() == kept
+    page = (out / "lineage.html").read_text(encoding="utf-8")
+    assert all(name in page for name in ("checkpoint-20", "checkpoint-100"))
+
+
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot be watched"):
         find_checkpoints(tmp_path / "nowhere")
