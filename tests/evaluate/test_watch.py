@@ -228,6 +228,32 @@ def test_a_killed_watch_loses_nothing(run, tiny, work: Workplace):  # noqa: F811
     assert all(name in page for name in ("checkpoint-20", "checkpoint-100"))
 
 
+def test_a_checkpoint_without_weights_is_told_once(run, tiny):  # noqa: F811
+    (run / "checkpoint-20" / "model.safetensors").unlink()
+    (run / "checkpoint-20" / "training_args.bin").write_bytes(b"no weights")
+    actor = run / "global_step_10" / "actor" / "huggingface"
+    actor.mkdir(parents=True)
+    (actor / "config.json").write_text("{}")
+    shutil.rmtree(run / "checkpoint-100")
+    told = []
+    clock = itertools.count().__next__
+    watched = watch(run, tiny, say=told.append, idle=0.1, clock=clock, wait=lambda _: None)
+    assert list(watched.checkpoints()) == []
+    assert told == [
+        f"{name}: has no weights that can be loaded; merge or gather them"
+        for name in ("checkpoint-20", "global_step_10")
+    ]
+
+
+def test_a_checkpoint_of_verl_is_found_inside(run, tiny):  # noqa: F811
+    shutil.move(run / "checkpoint-100", run / "global_step_10" / "actor" / "huggingface")
+    shutil.rmtree(run / "checkpoint-20")
+    watched = watch(run, tiny)
+    watched.start()
+    assert list(watched.checkpoints()) == ["global_step_10"]
+    assert read_manifest(watched.out / "global_step_10")["requests"] == 60
+
+
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot be watched"):
         find_checkpoints(tmp_path / "nowhere")

@@ -14,7 +14,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -64,6 +64,7 @@ class Watch:
     """Questions of each task; None for all. `start` finds it."""
     clock: Callable[[], float] = time.monotonic
     wait: Callable[[float], None] = time.sleep
+    _told: set[str] = field(default_factory=set, init=False)
 
     def start(self) -> None:
         """Ask the model before; what it answers in the time is what all checkpoints are asked.
@@ -112,9 +113,14 @@ class Watch:
         ended: set[str] = set()  # answered, or given up
         failures: Counter[str] = Counter()
         states: dict[str, Any] = {}
+        bare: dict[str, Any] = {}
         news = self.clock()
         while True:
-            before, states = states, self._states()
+            found = {_name(path, self.folder): path for path in find_checkpoints(self.folder)}
+            whole = {name for name, path in found.items() if is_whole(path)}
+            before, states = states, {name: _state(found[name]) for name in sorted(whole)}
+            earlier, bare = bare, _without_weights(found)
+            self._tell(name for name in bare if earlier.get(name) == bare[name])
             names = sorted({*states, *self._finished()} - ended, key=_by_number)
             for name in names:
                 finished = (self.out / name / MANIFEST).is_file()
@@ -126,7 +132,7 @@ class Watch:
                     continue  # it is not whole, or being removed
                 elif not finished and before.get(name) != states[name]:
                     news = self.clock()  # it is new, or was still written since the last look
-                elif self._ask(self.folder / name, failures):
+                elif self._ask(name, found[name], failures):
                     ended.add(name)
                     news = self.clock()
                     yield name
@@ -134,6 +140,7 @@ class Watch:
                     ended.add(name)
             quiet = self.clock() - news
             if self.idle is not None and quiet >= 60 * self.idle and states.keys() <= ended:
+                self._tell(bare)
                 return
             self.wait(self.every)
 
@@ -152,26 +159,28 @@ class Watch:
         self.say(f"{name}: is gone, and was not asked the same questions; it is left out")
         return False
 
-    def _states(self) -> dict[str, Any]:
-        """The checkpoints that are whole, and what would change if one were written on."""
-        paths = [path for path in find_checkpoints(self.folder) if is_whole(path)]
-        return {path.name: _state(path) for path in paths}
+    def _tell(self, bare: Iterable[str]) -> None:
+        """Tell once of each checkpoint that has no weights, and is not about to get them."""
+        for name in bare:
+            if name not in self._told:
+                self._told.add(name)
+                self.say(f"{name}: has no weights that can be loaded; merge or gather them")
 
-    def _ask(self, path: Path, failures: Counter[str]) -> bool:
+    def _ask(self, name: str, path: Path, failures: Counter[str]) -> bool:
         """Ask one checkpoint; what goes wrong is told, and tried again a few times."""
         began = self.clock()
         adapter = (path / "adapter_config.json").is_file()
         model = f"{self.before}+{path}" if adapter else str(path)
         try:
-            self._apart(self._work(model, path.name))
+            self._apart(self._work(model, name))
         except InputError as error:
-            failures[path.name] += 1
-            left = _MOST_FAILURES - failures[path.name]
+            failures[name] += 1
+            left = _MOST_FAILURES - failures[name]
             more = "it is left out" if not left else "trying again"
-            self.say(f"{path.name}: {error}; {more}")
+            self.say(f"{name}: {error}; {more}")
             return False
-        asked = _asked(self.out / path.name)
-        self.say(f"{path.name}: {asked:,} questions in {self.clock() - began:.0f} s")
+        asked = _asked(self.out / name)
+        self.say(f"{name}: {asked:,} questions in {self.clock() - began:.0f} s")
         return True
 
     def _apart(self, work: Callable[[], Any]) -> Any:
@@ -227,12 +236,28 @@ def find_checkpoints(folder: Path) -> list[Path]:
         paths = [path for path in folder.iterdir() if not path.name.startswith((".", "tmp-"))]
     except OSError as error:
         raise InputError(f"{folder}: cannot be watched ({error.strerror})") from error
-    found = [
-        path
-        for path in paths
-        if any((path / name).is_file() for name in ("config.json", "adapter_config.json"))
-    ]
-    return sorted(found, key=lambda path: _by_number(path.name))
+    found = [loaded for path in paths if (loaded := _loaded_from(path))]
+    return sorted(found, key=lambda path: _by_number(_name(path, folder)))
+
+
+def _loaded_from(path: Path) -> Path | None:
+    """The folder that transformers reads: this one, or its `huggingface`, as verl saves."""
+    inner = (path / "huggingface", *sorted(path.glob("*/huggingface")))
+    for place in (path, *inner):
+        if any((place / name).is_file() for name in ("config.json", "adapter_config.json")):
+            return place
+    return None
+
+
+def _name(checkpoint: Path, folder: Path) -> str:
+    """What a checkpoint is called: the folder that the trainer made for it."""
+    return checkpoint.relative_to(folder).parts[0]
+
+
+def _without_weights(found: Mapping[str, Path]) -> dict[str, Any]:
+    """The checkpoints without any file of weights, such as those of ZeRO-3, and their state."""
+    states = {name: _state(path) for name, path in found.items() if not _weights(path)}
+    return {name: state for name, state in states.items() if state is not None}
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:
@@ -249,9 +274,14 @@ def is_whole(checkpoint: Path) -> bool:
         for index in checkpoint.glob("*.safetensors.index.json"):
             named = json.loads(index.read_bytes())["weight_map"].values()
             files |= {checkpoint / str(name) for name in named}
-        return bool(files or [*checkpoint.glob("*.bin")]) and all(map(_has_all_bytes, files))
+        return bool(files or _weights(checkpoint)) and all(map(_has_all_bytes, files))
     except (OSError, ValueError, KeyError, AttributeError):  # it is being written, or removed
         return False
+
+
+def _weights(checkpoint: Path) -> list[Path]:
+    """The files of weights; other .bin files, as training_args.bin, hold none."""
+    return [*checkpoint.glob("*.safetensors"), *checkpoint.glob("*model*.bin")]
 
 
 def _has_all_bytes(file: Path) -> bool:
