@@ -2,12 +2,13 @@
 
     python benchmarks/card.py CARD --make WHEEL_OR_FOLDER     # where the packages and MMLU are
     python benchmarks/card.py CARD --models MODELS --minutes 9   # on the card
-    python benchmarks/card.py CARD --page benchmarks/card.md     # anywhere
+    python benchmarks/card.py benchmarks/card --page benchmarks/card.md   # anywhere
 
 MODELS holds a folder for each model of `STEPS`, and smollm2.gguf. CARD keeps the questions, and
 what each step printed, so it can be carried to the card and back. A step that is done is not done
 again, one that does not fit into the minutes is left for the next time, and one that fails stops no
-other. The questions hold texts of MMLU (MIT).
+other. The questions hold texts of MMLU (MIT), so only what the steps printed goes into
+benchmarks/card, with a note NAME.note beside a step that was disturbed.
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ from forgetmap.base.files import write_text
 from forgetmap.stats.estimate import share
 
 HERE = Path(__file__).resolve().parent
-FAR = 1e-3
-"""Nats between two roads to one log-likelihood that rounding does not explain."""
 SOME_LEFT = 3
 """What the command returns while steps are left, or failed."""
 
@@ -125,12 +124,10 @@ def page(card: Path) -> str:
         for kind, words in (("speed", "Scoring and writing"), ("callback", "The callback")):
             if (told := card / f"{kind}-{name}.txt").is_file():
                 parts.append(f"## {words}: {title}\n\n{_tables(told.read_text())}")
-                if (note := told.with_suffix(".note")).is_file():  # what disturbed it, say
-                    parts.append(note.read_text().strip())
+                parts += _note(card, f"{kind}-{name}")
     if rows := [row for name in MODELS if (row := _mmlu_row(card, name))]:
         parts.append("\n".join([MMLU, *rows]))
-    if far := [title for name, title in MODELS.items() if _is_apart(card, name)]:
-        parts.append(APART.format(titles=" and ".join(far)))
+        parts += [note for name in MODELS for note in _note(card, f"mmlu-{name}")]
     left = [
         step.name for step in STEPS
         if not any((card / f"{step.name}.{end}").is_file() for end in ("txt", "json"))
@@ -142,28 +139,26 @@ def page(card: Path) -> str:
 
 HEAD = """# On a graphics card
 
-Made by `python benchmarks/card.py`. "Plain" gives every option a row of its own, padded, sorted by
-length, batches of 256 rows (64 of the 1.5B model), as most scripts do; packed is what `forgetmap
-eval` does. Tokens are those of the plain rows for all, so that the column compares work done. How
-busy the card was is a mean of what `nvidia-smi` said ten times a second, so it means little where a
-road took less than a second."""
+Made by `python benchmarks/card.py` of what is in [card](card). "Plain" gives every option a row of
+its own, padded, sorted by length, batches of 256 rows (64 of the 1.5B model), as most scripts do;
+packed is what `forgetmap eval` does. Tokens are those of the plain rows for all, so that the column
+compares work done. How busy the card was is a mean of what `nvidia-smi` said ten times a second, so
+it means little where a road took less than a second."""
 MMLU = """## MMLU
 
 The 14,042 items of the test split by letter, five solved examples, in bfloat16. Then some of them
-in float32, packed and by lm-eval on the same weights. An item is apart where the two differ by more
-than 1e-3 nats. Published figures of these models are of other prompts; [the page of the second
+in float32, packed and by lm-eval on the same weights. Published figures of these models are of
+other prompts; [the page of the second
 study](../docs/explanation/papers.md#are-these-models-what-they-should-be) has one to compare with.
 
 | model | items | right, % | items asked twice | largest difference, nats | answers changed |
 | --- | --- | --- | --- | --- | --- |"""
-APART = """{titles}: some items are far apart. On a processor the two roads agree on Gemma's longest
-prompts to 1e-5. On a card torch's attention is known to go wrong with a mask where one key head
-serves all heads and one key is left over after whole blocks
-([pytorch 191937](https://github.com/pytorch/pytorch/issues/191937)). Gemma 3 270M has one key head,
-and masks beyond 512 tokens. Three pairs of lm-eval's prompts are one token beyond a multiple of 64
-there (2,305, 577 and 513), six items in all; no batch of `forgetmap` was. This would explain it,
-and was not proven. `forgetmap` now never makes a batch of such a length on a card, and `mmlu.py`
-tells the lengths of items that are apart."""
+
+
+def _note(card: Path, step: str) -> list[str]:
+    """What a person wrote beside a step, such as what disturbed it."""
+    note = card / f"{step}.note"
+    return [note.read_text().strip()] if note.is_file() else []
 
 
 def _tables(text: str) -> str:
@@ -186,11 +181,6 @@ def _mmlu_row(card: Path, name: str) -> str:
         *(told["checked"], f"{told['apart']:.1e}", told["changed"]),
     )
     return f"| {' | '.join(map(str, cells))} |"
-
-
-def _is_apart(card: Path, name: str) -> bool:
-    path = card / f"mmlu-{name}.json"
-    return path.is_file() and json.loads(path.read_text()).get("apart", 0.0) > FAR
 
 
 def main() -> None:

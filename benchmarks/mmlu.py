@@ -30,7 +30,7 @@ SHOTS = 5
 FAR = 1e-3
 """Nats from which on two roads are apart; such items are told by their length in tokens."""
 SEED = 5
-LM_EVAL_BATCH = 4
+LM_EVAL_BATCH = 2
 """Few: lm-eval keeps the logits of every token of these long prompts."""
 
 
@@ -91,7 +91,7 @@ def measure(folder: str, requests: Path, checked: int, device: str | None) -> di
     return told | {
         "checked": len(some),
         "apart": max(apart),
-        "far": {str(n): far for n, far in zip(lengths, apart, strict=True) if far > FAR},
+        "far": [[n, far] for n, far in zip(lengths, apart, strict=True) if far > FAR],
         "changed": sum(one.index(max(one)) != other.index(max(other)) for one, other in pairs),
     }
 

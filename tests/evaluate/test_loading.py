@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 
 import pytest
@@ -354,3 +355,18 @@ def test_no_results_are_written_for_a_model_that_cannot_be_loaded(copy, tmp_path
 
 def test_sizes_by_device():
     assert loading.max_memory("0=20GiB,cpu=60GiB") == {0: "20GiB", "cpu": "60GiB"}
+
+
+def test_a_file_that_changed_is_hashed_again(tmp_path):
+    from forgetmap.evaluate.describe import weights_hash
+
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(b"one")
+    first = weights_hash(tmp_path)
+    assert weights_hash(tmp_path) == first
+    file.write_bytes(b"two")  # as long, in the same place
+    os.utime(file, ns=(1, 1))
+    second = weights_hash(tmp_path)
+    assert second != first
+    file.write_bytes(b"one")
+    assert weights_hash(tmp_path) == first

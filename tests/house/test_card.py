@@ -70,6 +70,17 @@ def test_the_page_shows_what_was_measured_so_far(card, tmp_path):
     assert row in page
 
 
+def test_the_page_is_of_what_was_measured(card):
+    page = card.page(ROOT / "benchmarks" / "card")
+    assert page == (ROOT / "benchmarks" / "card.md").read_text(), "run: card.py --page"
+    share = "2.6 %"
+    assert (
+        f"Probes take {share.replace(' ', '')} of the training time beside them (bar 3%)." in page
+    )
+    for told in ("docs/how-to/callback.md", "benchmarks/callback.md"):
+        assert f"[{share}](" in (ROOT / told).read_text()
+
+
 def test_every_step_runs_a_script_that_is_there(card):
     for step in card.STEPS:
         assert (ROOT / "benchmarks" / step.command.split()[0]).is_file()

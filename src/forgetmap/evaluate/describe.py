@@ -12,10 +12,22 @@ from typing import Any
 from forgetmap.base.files import file_hash
 
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
+_LOADED = (
+    *("model*.safetensors", "pytorch_model*.bin"),
+    *("adapter_model*.safetensors", "adapter_model*.bin"),
+)
 _TOKENIZER = (
     *("tokenizer.json", "tokenizer.model", "vocab.json", "merges.txt", "vocab.txt"),
     *("added_tokens.json", "special_tokens_map.json", "tokenizer_config.json"),
 )
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The weights of a model or an adapter, by the names that transformers and peft load.
+
+    Other files end in .bin, too: a trainer's arguments are not weights.
+    """
+    return [file for name in _LOADED for file in folder.glob(name)]
 
 
 def weights_hash(folder: Path) -> str:

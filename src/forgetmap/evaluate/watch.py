@@ -27,6 +27,7 @@ from forgetmap.base.errors import InputError
 from forgetmap.base.files import write_text
 from forgetmap.base.model import read_sealed, sealed
 from forgetmap.evaluate.check import ask_in_time
+from forgetmap.evaluate.describe import weight_files
 from forgetmap.evaluate.models import Running
 from forgetmap.evaluate.prompts import Asking
 from forgetmap.evaluate.results import MANIFEST, read_manifest
@@ -256,7 +257,7 @@ def _name(checkpoint: Path, folder: Path) -> str:
 
 def _without_weights(found: Mapping[str, Path]) -> dict[str, Any]:
     """The checkpoints without any file of weights, such as those of ZeRO-3, and their state."""
-    states = {name: _state(path) for name, path in found.items() if not _weights(path)}
+    states = {name: _state(path) for name, path in found.items() if not weight_files(path)}
     return {name: state for name, state in states.items() if state is not None}
 
 
@@ -274,14 +275,9 @@ def is_whole(checkpoint: Path) -> bool:
         for index in checkpoint.glob("*.safetensors.index.json"):
             named = json.loads(index.read_bytes())["weight_map"].values()
             files |= {checkpoint / str(name) for name in named}
-        return bool(files or _weights(checkpoint)) and all(map(_has_all_bytes, files))
+        return bool(files or weight_files(checkpoint)) and all(map(_has_all_bytes, files))
     except (OSError, ValueError, KeyError, AttributeError):  # it is being written, or removed
         return False
-
-
-def _weights(checkpoint: Path) -> list[Path]:
-    """The files of weights; other .bin files, as training_args.bin, hold none."""
-    return [*checkpoint.glob("*.safetensors"), *checkpoint.glob("*model*.bin")]
 
 
 def _has_all_bytes(file: Path) -> bool:

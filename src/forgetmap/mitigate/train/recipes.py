@@ -20,7 +20,7 @@ from forgetmap.base.extras import need
 from forgetmap.base.files import make_folder, write_text
 from forgetmap.base.model import read_sealed, sealed
 from forgetmap.base.words import brief
-from forgetmap.evaluate.describe import tokenizer_hash, weights_hash
+from forgetmap.evaluate.describe import tokenizer_hash, weight_files, weights_hash
 from forgetmap.evaluate.questions import Suite
 from forgetmap.mitigate.train.sharded import is_sharded, tell_all
 from forgetmap.samples.identity import as_json
@@ -369,15 +369,9 @@ def _save(trainer: Any, tokenizer: PreTrainedTokenizerBase, out: Path, told: Any
 
 def _holds_weights(folder: Path) -> bool:
     """Whether a folder has a model or an adapter, with weights."""
-    # By name: the trainer's own arguments are a file `.bin`, too.
-    wanted = {
-        "config.json": ("model*.safetensors", "pytorch_model*.bin"),
-        "adapter_config.json": ("adapter_model*.safetensors", "adapter_model*.bin"),
-    }
-    return any(
-        (folder / config).is_file() and any(any(folder.glob(name)) for name in names)
-        for config, names in wanted.items()
-    )
+    of_adapter = {file.name.startswith("adapter_") for file in weight_files(folder)}
+    config = {True: folder / "adapter_config.json", False: folder / "config.json"}
+    return any(config[one].is_file() for one in of_adapter)
 
 
 _MANIFEST = "recipe.json"
